@@ -1,0 +1,59 @@
+// Every bound of the core, in one place, related by static_asserts. A queue, batch, message, retry or wait that is not
+// bounded by a name of this file is a defect. Sizes are in bytes.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+
+#include "core/base/time.h"
+
+namespace detcd {
+
+// --- clients -------------------------------------------------------------------------------------------------------
+inline constexpr size_t kRequestBytesMax = 1'572'864;              // etcd --max-request-bytes: an encoded proposal
+inline constexpr size_t kReceiveSlackBytes = 524'288;              // a received message may be this much larger
+inline constexpr size_t kReceiveBytesMax = kRequestBytesMax + kReceiveSlackBytes;
+inline constexpr uint64_t kApplyBacklogEntriesMax = 5'000;         // commit ahead of applied: too many requests
+inline constexpr size_t kProposalsInFlightMax = 100'000;           // waiting for their apply on this member
+inline constexpr size_t kReadsInFlightMax = 100'000;               // linearizable reads that wait for a read index
+inline constexpr Duration kRequestTimeoutBase = Seconds(5);        // plus two election timeouts
+inline constexpr Duration kReadIndexRetry = Millis(500);           // a read index round is asked again after this
+
+// --- raft ----------------------------------------------------------------------------------------------------------
+inline constexpr size_t kAppendBytesMax = 1'048'576;               // entry bytes in one append (one entry may pass it)
+inline constexpr size_t kAppendsInFlightMax = 512;                 // per follower in replicate state
+inline constexpr size_t kAppendBytesInFlightMax = 16 * kAppendBytesMax;
+inline constexpr size_t kUncommittedBytesMax = 2'147'483'648;      // proposals beyond are dropped (etcd: 2 GiB)
+inline constexpr uint64_t kLogEntriesInMemoryMax = 5'000;          // applied entries kept for slow followers
+inline constexpr size_t kLogBytesInMemoryMax = 64 * 1'048'576;     // and their bytes
+inline constexpr size_t kApplyBatchEntriesMax = 1'024;             // committed entries applied in one turn
+
+// --- write-ahead log -----------------------------------------------------------------------------------------------
+inline constexpr uint64_t kWalSegmentBytes = 64'000'000;           // etcd's segment size
+inline constexpr size_t kWalRecordBytesMax = 64 * 1'048'576;       // a larger length field is damage or a torn tail
+inline constexpr size_t kWalReadBytes = 1'048'576;                 // one sequential read of recovery
+inline constexpr size_t kWalBatchBytesMax = 16 * 1'048'576;        // records gathered for one write
+
+// --- peers ---------------------------------------------------------------------------------------------------------
+inline constexpr size_t kPeerQueueMessagesMax = 4'096;             // per peer and channel; beyond: dropped, unreachable
+inline constexpr size_t kPeerQueueBytesMax = 64 * 1'048'576;
+inline constexpr uint64_t kPeerMessageBytesMax = 536'870'912;      // etcd's limit on reading one stream message
+inline constexpr Duration kPeerRedialInterval = Millis(100);
+inline constexpr Duration kPeerReadTimeout = Seconds(5);
+inline constexpr Duration kPeerLinkHeartbeat = Nanos(Seconds(5).nanos / 3);
+
+// --- connections ---------------------------------------------------------------------------------------------------
+inline constexpr size_t kHttpHeaderBytesMax = 65'536;              // one HTTP/1.1 head, or one HTTP/2 header list
+inline constexpr size_t kHttpBodyBytesMax = kReceiveBytesMax;      // an HTTP/1.1 request body
+inline constexpr Duration kHttpHeaderTimeout = Seconds(300);       // for the first bytes and for a whole head
+inline constexpr size_t kConnectionWriteBacklogMax = 16 * 1'048'576;  // stop draining responses above this
+inline constexpr uint32_t kHttp2WindowBytes = 1'048'576;           // per stream
+inline constexpr uint32_t kHttp2ConnectionWindowBytes = 16 * 1'048'576;
+inline constexpr uint32_t kHttp2StreamsOpenMax = 100'000;          // per connection; a SETTINGS limit is not announced
+
+static_assert(kWalRecordBytesMax > kReceiveBytesMax, "every proposal fits a record");
+static_assert(kAppendBytesInFlightMax >= kAppendBytesMax);
+static_assert(kWalBatchBytesMax > kReceiveBytesMax);
+static_assert(kHttp2ConnectionWindowBytes >= kHttp2WindowBytes);
+
+}  // namespace detcd
