@@ -1,0 +1,80 @@
+// What the API services ask of the member they belong to. Implemented by core/member; the services know nothing of raft,
+// logs or peers.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "core/base/types.h"
+#include "core/mvcc/store.h"
+#include "core/rpc/api_error.h"
+#include "core/rpc/call.h"
+
+namespace etcdserverpb {
+class InternalRaftRequest;
+}
+
+namespace detcd::rpc {
+
+// One call that waits. Kept by value wherever a call waits; dead ids are harmless (call.h).
+struct Waiter {
+  CallTransport* transport = nullptr;
+  CallId call = 0;
+  Method method = Method::kRange;
+};
+
+// What the services say about the member (reference/semantics.md 1 and 16).
+struct MemberStatus {
+  ClusterId cluster;
+  MemberId member;
+  MemberId leader;          // 0: none known
+  Term term;                // live raft term
+  Term applied_term;        // of the last applied entry: what headers show
+  LogIndex commit_index;
+  LogIndex applied_index;
+  uint64_t backend_bytes = 0;         // allocated
+  uint64_t backend_bytes_in_use = 0;
+  std::string storage_version;        // `3.7.0`, or empty before it is known
+};
+
+// One row of the member list.
+struct MemberRow {
+  MemberId id;
+  std::string name;                        // empty until it has published itself
+  std::vector<std::string> peer_urls;
+  std::vector<std::string> client_urls;
+  bool is_learner = false;
+};
+
+// Hears when a linearizable read may go on.
+class ReadListener {
+ public:
+  // The applied state is at or above the read index; `error` other than kOk: kTimeout, kLeaderChanged, kStopped.
+  virtual void OnReadReady(const Waiter& waiter, uint64_t token, ApiError error) = 0;
+
+ protected:
+  ~ReadListener() = default;
+};
+
+class Backend {
+ public:
+  virtual ~Backend() = default;
+
+  // Proposes `request` (its header is filled in here) for `waiter`; when it is applied on this member the apply loop
+  // answers the call itself. Errors of the proposal path (errors.md 4, P1, P3, P4) end the call too.
+  virtual void Propose(const Waiter& waiter, etcdserverpb::InternalRaftRequest& request) = 0;
+
+  // Calls listener.OnReadReady(waiter, token, ...) in a later event, once.
+  virtual void LinearizableRead(const Waiter& waiter, ReadListener& listener, uint64_t token) = 0;
+
+  // The call is dead: whatever waits for it need not be answered.
+  virtual void Forget(const Waiter& waiter) = 0;
+
+  virtual const mvcc::Store& store() const = 0;
+  virtual MemberStatus Status() const = 0;
+  virtual std::vector<MemberRow> Members() const = 0;  // sorted by id
+  virtual bool HasLeader() const = 0;
+};
+
+}  // namespace detcd::rpc
