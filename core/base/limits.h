@@ -16,6 +16,7 @@ inline constexpr size_t kReceiveBytesMax = kRequestBytesMax + kReceiveSlackBytes
 inline constexpr uint64_t kApplyBacklogEntriesMax = 5'000;         // commit ahead of applied: too many requests
 inline constexpr size_t kProposalsInFlightMax = 100'000;           // waiting for their apply on this member
 inline constexpr size_t kReadsInFlightMax = 100'000;               // linearizable reads that wait for a read index
+inline constexpr size_t kReadRoundsInFlightMax = 8;                // read index rounds under way at once
 inline constexpr Duration kRequestTimeoutBase = Seconds(5);        // plus two election timeouts
 inline constexpr Duration kReadIndexRetry = Millis(500);           // a read index round is asked again after this
 

@@ -1,0 +1,404 @@
+#include "core/member/member.h"
+
+#include <algorithm>
+#include <iterator>
+#include <utility>
+
+#include "absl/strings/str_format.h"
+#include "core/base/check.h"
+#include "core/base/limits.h"
+#include "core/base/probe.h"
+#include "core/proto/raft.pb.h"
+#include "core/proto/raft_internal.pb.h"
+#include "core/rpc/header.h"
+
+namespace detcd::member {
+namespace {
+
+// The version that this release announces for a cluster of its own kind (semantics.md 19).
+constexpr char kClusterVersion[] = "3.7.0";
+
+uint64_t OrDefault(uint64_t value, uint64_t fallback) { return value == 0 ? fallback : value; }
+
+}  // namespace
+
+Member::Member(Host& host, const MemberOptions& options, PeerCarrier& carrier, MemberListener& listener)
+    : host_(host),
+      options_(options),
+      listener_(listener),
+      wal_(host, {.segment_bytes = OrDefault(options.wal_segment_bytes, kWalSegmentBytes), .read_bytes = kWalReadBytes},
+           *this),
+      peers_(carrier),
+      apply_state_(store_),
+      timer_(host.clock().NewTimer(*this, 0)) {}
+
+Member::~Member() = default;
+
+void Member::Start() { wal_.Open(MakeBootstrap()); }
+
+// --- recovery ------------------------------------------------------------------------------------------------------
+
+wal::WalBootstrap Member::MakeBootstrap() const {
+  wal::WalBootstrap bootstrap{.metadata = {.member = options_.id, .cluster = options_.cluster}};
+  for (const rpc::MemberRow& row : options_.initial_members) {
+    bootstrap.entries.push_back({.term = Term(1),
+                                 .index = LogIndex(bootstrap.entries.size() + 1),
+                                 .type = raft::EntryType::kConfChange,
+                                 .data = EncodeAddMember(row)});
+  }
+  bootstrap.hard_state = {.term = Term(1), .commit = LogIndex(bootstrap.entries.size())};
+  return bootstrap;
+}
+
+void Member::OnWalMetadata(const wal::WalMetadata& metadata) {
+  options_.id = metadata.member;
+  options_.cluster = metadata.cluster;
+}
+
+void Member::OnWalCommitted(std::vector<raft::Entry> entries) {
+  for (const raft::Entry& entry : entries) {
+    if (!ApplyOne(entry)) return;
+  }
+  recovered_.Recover(std::move(entries));
+  raft::RaftOptions limits = MakeRaftOptions();
+  recovered_.Trim(apply_state_.applied_index, limits.log_entries_in_memory_max, limits.log_bytes_in_memory_max);
+}
+
+void Member::OnWalOpened(raft::HardState hard_state, std::vector<raft::Entry> tail) {
+  if (stopped_) return;
+  if (!apply_state_.members.contains(options_.id)) {
+    return Fail(absl::StrFormat("member %x is not in the cluster that its log describes", options_.id.value));
+  }
+  recovered_.Recover(std::move(tail));
+
+  raft::VoterSet voters;
+  std::vector<PeerRow> rows;
+  for (const auto& [id, row] : apply_state_.members) {
+    voters.AddVoter(id);
+    if (id != options_.id) rows.push_back({.id = id, .urls = row.peer_urls});
+  }
+  Instant now = host_.clock().Now();
+  raft_.emplace(raft::MakeRaft(MakeRaftOptions(), hard_state, std::move(recovered_), apply_state_.applied_index,
+                               std::move(voters), host_.Random("raft"), host_.trace(), now));
+  // Nobody else could win: no reason to wait (semantics.md 23, single member).
+  if (rows.empty()) raft_->election_due = now + options_.heartbeat_interval;
+  persister_.emplace(wal_, hard_state);
+  uint64_t start = 0;
+  host_.FillSecure({reinterpret_cast<uint8_t*>(&start), sizeof(start)});
+  ids_.emplace(options_.id, start);
+  Emit(host_.trace(), LogLevel::kInfo, "member/member", "recovered from the write-ahead log",
+       {TraceField::Id("local-member-id", options_.id.value), TraceField::Id("cluster-id", options_.cluster.value),
+        TraceField::Number("term", hard_state.term.value), TraceField::Number("commit-index", hard_state.commit.value),
+        TraceField::Number("last-index", raft_->log.last_index().value),
+        TraceField::Number("revision", static_cast<uint64_t>(store_.revision().value))});
+  peers_.Start(*this, rows);
+  Publish();
+}
+
+raft::RaftOptions Member::MakeRaftOptions() const {
+  return {.id = options_.id,
+          .heartbeat_interval = options_.heartbeat_interval,
+          .election_timeout = options_.election_timeout,
+          .pre_vote = options_.pre_vote,
+          .check_quorum = true,
+          .append_bytes_max = OrDefault(options_.append_bytes_max, kAppendBytesMax),
+          .appends_in_flight_max = OrDefault(options_.appends_in_flight_max, kAppendsInFlightMax),
+          .uncommitted_bytes_max = kUncommittedBytesMax,
+          .log_entries_in_memory_max = OrDefault(options_.log_entries_in_memory_max, kLogEntriesInMemoryMax),
+          .log_bytes_in_memory_max = OrDefault(options_.log_bytes_in_memory_max, kLogBytesInMemoryMax)};
+}
+
+// --- events --------------------------------------------------------------------------------------------------------
+
+void Member::OnPeerMessage(raft::Message message) {
+  if (raft_) raft::Step(*raft_, std::move(message), host_.clock().Now(), output_);
+}
+
+void Member::OnChannelUp(MemberId peer, PeerChannel channel) { peers_.OnUp(peer, channel, host_.clock().Now()); }
+
+void Member::OnChannelRoom(MemberId peer, PeerChannel channel) { peers_.OnRoom(peer, channel); }
+
+void Member::OnChannelDown(MemberId peer, PeerChannel channel) {
+  peers_.OnDown(peer, channel);
+  if (raft_) raft::ReportUnreachable(*raft_, peer, output_);
+}
+
+void Member::OnWalAppended(uint64_t sequence) {
+  SendAll(persister_->OnAppended(*raft_, sequence, host_.clock().Now(), output_));
+}
+
+void Member::OnWalRead(uint64_t token, std::vector<raft::Entry> entries) {
+  MemberId follower(token);
+  std::erase_if(fetches_in_flight_, [&](const raft::LogFetch& fetch) { return fetch.follower == follower; });
+  raft::SupplyEntries(*raft_, follower, std::move(entries), host_.clock().Now(), output_);
+}
+
+void Member::OnWalFailed(std::string reason) { Fail(std::move(reason)); }
+
+void Member::OnTimer(uint64_t) {
+  timer_due_.reset();
+  if (!raft_) return;
+  Instant now = host_.clock().Now();
+  raft::OnTimer(*raft_, now, output_);
+  Expire(now);
+}
+
+void Member::OnPost(uint64_t) { posted_ = false; }
+
+// --- rpc::Backend --------------------------------------------------------------------------------------------------
+
+void Member::Propose(const rpc::Waiter& waiter, etcdserverpb::InternalRaftRequest& request) {
+  auto refuse = [&](rpc::ApiError error) { waiter.transport->Finish(waiter.call, rpc::ToCallStatus(error)); };
+  if (!raft_ || stopped_) return refuse(rpc::ApiError::kStopped);
+  if (raft_->commit_index > apply_state_.applied_index + kApplyBacklogEntriesMax ||
+      proposals_.size() >= kProposalsInFlightMax) {
+    PROBE("member.too_many_requests");
+    return refuse(rpc::ApiError::kRequestTooManyRequests);
+  }
+  uint64_t id = ids_->Next();
+  request.mutable_header()->set_id(id);
+  size_t size = request.ByteSizeLong();
+  if (size > kRequestBytesMax) return refuse(rpc::ApiError::kRequestTooLarge);
+  Enqueue(id, waiter, Bytes::Build(size, [&](char* out) {
+            request.SerializeWithCachedSizesToArray(reinterpret_cast<uint8_t*>(out));
+          }));
+}
+
+void Member::ProposeInternal(etcdserverpb::InternalRaftRequest& request, uint64_t& id) {
+  id = ids_->Next();
+  request.mutable_header()->set_id(id);
+  Enqueue(id, rpc::Waiter(), Bytes::Copy(request.SerializeAsString()));
+}
+
+void Member::Enqueue(uint64_t id, const rpc::Waiter& waiter, Bytes data) {
+  Instant now = host_.clock().Now();
+  proposals_.Add(id, {.waiter = waiter, .start = now, .deadline = now + RequestTimeout()});
+  unproposed_.push_back({.id = id, .entry = {.data = std::move(data)}});
+}
+
+void Member::LinearizableRead(const rpc::Waiter& waiter, rpc::ReadListener& listener, uint64_t token) {
+  reads_.Add({.waiter = waiter, .listener = &listener, .token = token, .deadline = host_.clock().Now() + RequestTimeout()});
+}
+
+rpc::MemberStatus Member::Status() const {
+  rpc::MemberStatus status{.cluster = options_.cluster,
+                           .member = options_.id,
+                           .applied_term = apply_state_.applied_term,
+                           .applied_index = apply_state_.applied_index,
+                           .backend_bytes = store_.bytes(),
+                           .backend_bytes_in_use = store_.bytes(),
+                           .storage_version = apply_state_.cluster_version};
+  if (raft_) {
+    status.leader = raft_->LeaderId();
+    status.term = raft_->term;
+    status.commit_index = raft_->commit_index;
+  }
+  return status;
+}
+
+std::vector<rpc::MemberRow> Member::Members() const {
+  std::vector<rpc::MemberRow> rows;
+  for (const auto& [id, row] : apply_state_.members) rows.push_back(row);
+  return rows;
+}
+
+bool Member::HasLeader() const { return raft_ && !raft_->LeaderId().IsZero(); }
+
+Duration Member::RequestTimeout() const { return kRequestTimeoutBase + options_.election_timeout * 2; }
+
+// --- the end of a turn ---------------------------------------------------------------------------------------------
+
+void Member::EndTurn() {
+  if (!raft_ || stopped_) return;
+  Instant now = host_.clock().Now();
+  NoteLeader(now);
+  PassProposals(now);
+  StartReadRounds(now);
+
+  SendAll(persister_->EndTurn(*raft_, output_));
+  for (const raft::ReadReady& ready : std::exchange(output_.reads, {})) reads_.OnIndex(ready.read, ready.index);
+  // A dropped read is asked again when its retry is due, or ends with the leader: etcd's rule.
+  output_.reads_dropped.clear();
+  FetchOlderEntries();
+
+  ApplyCommitted();
+  if (stopped_) return;
+  ServeReads();
+  // Applying and answering may have asked for more, and a batch of applies is bounded: another turn for the rest.
+  bool more = apply_state_.applied_index < raft_->commit_index || (!unproposed_.empty() && HasLeader()) || reads_.WantsRound();
+  if (more && !posted_) {
+    posted_ = true;
+    host_.events().Post(*this, 0);
+  }
+  ArmTimer();
+}
+
+void Member::NoteLeader(Instant now) {
+  MemberId leader = raft_->LeaderId();
+  if (leader == leader_seen_) return;
+  leader_seen_ = leader;
+  if (leader.IsZero()) return;
+  if (leader == options_.id) became_leader_ = now;
+  // Their answer, if it still came, would be the former leader's.
+  for (const Reads::Pending& read : reads_.TakeUnanswered()) {
+    read.listener->OnReadReady(read.waiter, read.token, rpc::ApiError::kLeaderChanged);
+  }
+}
+
+void Member::PassProposals(Instant now) {
+  if (unproposed_.empty() || !HasLeader()) return;
+  std::vector<raft::Entry> entries;
+  size_t bytes = 0;
+  auto pass = [&] {
+    if (!entries.empty()) raft::Propose(*raft_, std::exchange(entries, {}), now, output_);
+    bytes = 0;
+  };
+  for (; !unproposed_.empty(); unproposed_.pop_front()) {
+    Unproposed& next = unproposed_.front();
+    // Its time ended while nobody led: it must never reach a log, its caller was told so.
+    if (!proposals_.Contains(next.id)) continue;
+    if (bytes + next.entry.data.size() > kAppendBytesMax) pass();
+    bytes += next.entry.data.size();
+    proposals_.MarkReachedRaft(next.id);
+    entries.push_back(std::move(next.entry));
+  }
+  pass();
+}
+
+void Member::StartReadRounds(Instant now) {
+  while (reads_.HasOverdueRound(now)) {
+    raft::ReadId id(ids_->Next());
+    reads_.RetryRound(id, now);
+    raft::RequestRead(*raft_, id, now, output_);
+  }
+  if (!reads_.WantsRound()) return;
+  raft::ReadId id(ids_->Next());
+  reads_.StartRound(id, now);
+  raft::RequestRead(*raft_, id, now, output_);
+}
+
+void Member::SendAll(std::vector<raft::Message> messages) {
+  for (raft::Message& message : messages) {
+    MemberId to = message.to;
+    if (!peers_.Send(std::move(message))) raft::ReportUnreachable(*raft_, to, output_);
+  }
+}
+
+void Member::FetchOlderEntries() {
+  for (const raft::LogFetch& fetch : std::exchange(output_.fetches, {})) {
+    fetches_in_flight_.push_back(fetch);
+    wal_.Read(fetch.first, fetch.last, fetch.bytes_max, fetch.follower.value);
+  }
+}
+
+void Member::ApplyCommitted() {
+  size_t applied = 0;
+  while (apply_state_.applied_index < raft_->commit_index && applied++ < kApplyBatchEntriesMax) {
+    if (!ApplyOne(raft_->log.At(apply_state_.applied_index + 1))) return;
+  }
+  raft::AcknowledgeApplied(*raft_, apply_state_.applied_index);
+}
+
+bool Member::ApplyOne(const raft::Entry& entry) {
+  absl::StatusOr<ApplyResult> result = ApplyEntry(apply_state_, entry);
+  if (!result.ok()) {
+    Fail(std::string(result.status().message()));
+    return false;
+  }
+  std::optional<Proposals::Pending> pending = proposals_.Take(result->request_id);
+  if (pending && pending->waiter.transport != nullptr) {
+    const rpc::Waiter& waiter = pending->waiter;
+    if (result->error == rpc::ApiError::kOk) {
+      rpc::FillHeader(Status(), store_.revision(), *result->response);
+      waiter.transport->Send(waiter.call, *result->response);
+    }
+    waiter.transport->Finish(waiter.call, rpc::ToCallStatus(result->error));
+  }
+  if (raft_ && result->request_id == publish_id_ && publish_id_ != 0 && !ready_) {
+    ready_ = true;
+    listener_.OnMemberReady();
+  }
+  if (raft_ && entry.data.empty() && entry.term == raft_->term && raft_->LeaderId() == options_.id) ProposeClusterVersion();
+  return true;
+}
+
+void Member::ServeReads() {
+  for (const Reads::Pending& read : reads_.TakeServable(apply_state_.applied_index)) {
+    read.listener->OnReadReady(read.waiter, read.token, rpc::ApiError::kOk);
+  }
+}
+
+void Member::Expire(Instant now) {
+  for (const Proposals::Expired& expired : proposals_.TakeExpired(now)) {
+    if (expired.id == publish_id_ && !ready_) Publish();
+    if (expired.pending.waiter.transport != nullptr) FinishTimedOut(expired.pending);
+  }
+  for (const Reads::Pending& read : reads_.TakeExpired(now)) {
+    read.listener->OnReadReady(read.waiter, read.token, rpc::ApiError::kTimeout);
+  }
+}
+
+void Member::FinishTimedOut(const Proposals::Pending& pending) {
+  auto finish = [&](rpc::CallStatus status) { pending.waiter.transport->Finish(pending.waiter.call, std::move(status)); };
+  // errors.md 1, Timeout: without a leader a proposal never gets to raft and ends as a plain context deadline.
+  if (!pending.reached_raft) {
+    return finish({.code = rpc::StatusCode::kDeadlineExceeded, .message = "context deadline exceeded"});
+  }
+  Instant lead_lost = became_leader_ - options_.election_timeout * 2;
+  if (pending.start > lead_lost && pending.start < became_leader_) {
+    return finish(rpc::ToCallStatus(rpc::ApiError::kTimeoutDueToLeaderFail));
+  }
+  auto lost_since = [&](MemberId peer) {
+    std::optional<Instant> active = peers_.ActiveSince(peer);
+    return !active || *active >= pending.start;
+  };
+  MemberId leader = raft_->LeaderId();
+  bool connection_lost = false;
+  if (leader == options_.id) {
+    size_t connected = 1;
+    for (const auto& [id, row] : apply_state_.members) {
+      if (id != options_.id && !lost_since(id)) ++connected;
+    }
+    connection_lost = connected < apply_state_.members.size() / 2 + 1;
+  } else if (!leader.IsZero()) {
+    connection_lost = lost_since(leader);
+  }
+  finish(rpc::ToCallStatus(connection_lost ? rpc::ApiError::kTimeoutDueToConnectionLost : rpc::ApiError::kTimeout));
+}
+
+void Member::Publish() {
+  etcdserverpb::InternalRaftRequest request;
+  auto* set = request.mutable_cluster_member_attr_set();
+  set->set_member_id(options_.id.value);
+  set->mutable_member_attributes()->set_name(options_.name);
+  for (const std::string& url : options_.client_urls) set->mutable_member_attributes()->add_client_urls(url);
+  ProposeInternal(request, publish_id_);
+}
+
+void Member::ProposeClusterVersion() {
+  if (!apply_state_.cluster_version.empty() || version_proposed_in_ == raft_->term) return;
+  version_proposed_in_ = raft_->term;
+  etcdserverpb::InternalRaftRequest request;
+  request.mutable_cluster_version_set()->set_ver(kClusterVersion);
+  uint64_t id = 0;
+  ProposeInternal(request, id);
+}
+
+void Member::ArmTimer() {
+  Instant due = raft::NextDeadline(*raft_);
+  if (std::optional<Instant> next = proposals_.NextDeadline()) due = std::min(due, *next);
+  if (std::optional<Instant> next = reads_.NextDeadline()) due = std::min(due, *next);
+  // A timer that fires early is cheaper than one moved at every heartbeat.
+  if (timer_due_ && *timer_due_ <= due) return;
+  timer_due_ = due;
+  timer_->Arm(due);
+}
+
+void Member::Fail(std::string reason) {
+  if (stopped_) return;
+  stopped_ = true;
+  Emit(host_.trace(), LogLevel::kFatal, "member/member", "the member cannot go on", {TraceField::Text("error", reason)});
+  host_.Stop(false, std::move(reason));
+}
+
+}  // namespace detcd::member
