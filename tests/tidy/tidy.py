@@ -77,7 +77,8 @@ def check(path, text):
         if not included or folder not in MAY_INCLUDE:
             continue
         target = included.group(1)
-        if target.split("/")[0] not in MAY_INCLUDE[folder]:
+        top = target.split("/")[0]
+        if top in MAY_INCLUDE and top not in MAY_INCLUDE[folder]:
             findings.append((path, number, f"{folder} may not include {target}"))
         if folder == "checker" and target.startswith("core/") and not target.startswith(CHECKER_CORE):
             findings.append((path, number, f"judges see core/base and core/proto only: {target}"))
