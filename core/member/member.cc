@@ -8,9 +8,10 @@
 #include "core/base/check.h"
 #include "core/base/limits.h"
 #include "core/base/probe.h"
+#include "core/member/member_context.h"
 #include "core/proto/raft.pb.h"
 #include "core/proto/raft_internal.pb.h"
-#include "core/rpc/header.h"
+#include "core/rpc/messages.h"
 
 namespace detcd::member {
 namespace {
@@ -18,7 +19,19 @@ namespace {
 // The version that this release announces for a cluster of its own kind (semantics.md 19).
 constexpr char kClusterVersion[] = "3.7.0";
 
+// Room for the request and the response of an ordinary put without another allocation.
+constexpr size_t kArenaBlockBytes = 16'384;
+
 uint64_t OrDefault(uint64_t value, uint64_t fallback) { return value == 0 ? fallback : value; }
+
+// The bootstrap entry of one member (peer.md 15).
+Bytes EncodeAddMember(const rpc::MemberRow& row) {
+  raftpb::ConfChange change;
+  change.set_type(raftpb::ConfChangeAddNode);
+  change.set_node_id(row.id.value);
+  change.set_context(EncodeMemberContext({.member = row}));
+  return Bytes::Copy(change.SerializeAsString());
+}
 
 }  // namespace
 
@@ -29,7 +42,9 @@ Member::Member(Host& host, const MemberOptions& options, PeerCarrier& carrier, M
       wal_(host, {.segment_bytes = OrDefault(options.wal_segment_bytes, kWalSegmentBytes), .read_bytes = kWalReadBytes},
            *this),
       peers_(carrier),
-      apply_state_(store_),
+      apply_state_{.store = store_},
+      arena_block_(new char[kArenaBlockBytes]),
+      arena_(new google::protobuf::Arena(arena_block_.get(), kArenaBlockBytes)),
       timer_(host.clock().NewTimer(*this, 0)) {}
 
 Member::~Member() = default;
@@ -300,26 +315,32 @@ void Member::ApplyCommitted() {
 }
 
 bool Member::ApplyOne(const raft::Entry& entry) {
-  absl::StatusOr<ApplyResult> result = ApplyEntry(apply_state_, entry);
+  arena_->Reset();
+  absl::StatusOr<ApplyResult> result = ApplyEntry(apply_state_, entry, this, *arena_);
   if (!result.ok()) {
     Fail(std::string(result.status().message()));
     return false;
   }
+  if (!raft_) return true;  // Recovery: nobody waits, and the voters are read from the members at its end.
+  if (result->added_voter) raft_->voters.AddVoter(*result->added_voter);
   std::optional<Proposals::Pending> pending = proposals_.Take(result->request_id);
-  if (pending && pending->waiter.transport != nullptr) {
-    const rpc::Waiter& waiter = pending->waiter;
-    if (result->error == rpc::ApiError::kOk) {
-      rpc::FillHeader(Status(), store_.revision(), *result->response);
-      waiter.transport->Send(waiter.call, *result->response);
-    }
-    waiter.transport->Finish(waiter.call, rpc::ToCallStatus(result->error));
-  }
-  if (raft_ && result->request_id == publish_id_ && publish_id_ != 0 && !ready_) {
+  if (pending && pending->waiter.transport != nullptr) Answer(pending->waiter, *result);
+  if (publish_id_ != 0 && result->request_id == publish_id_ && !ready_) {
     ready_ = true;
     listener_.OnMemberReady();
   }
-  if (raft_ && entry.data.empty() && entry.term == raft_->term && raft_->LeaderId() == options_.id) ProposeClusterVersion();
+  bool own_first = entry.data.empty() && entry.term == raft_->term && raft_->LeaderId() == options_.id;
+  if (own_first) ProposeClusterVersion();
   return true;
+}
+
+void Member::Answer(const rpc::Waiter& waiter, const ApplyResult& result) {
+  if (result.error == rpc::ApiError::kOk) {
+    CHECK(result.response != nullptr);
+    rpc::FillHeader(Status(), store_.revision(), *result.header);
+    waiter.transport->Send(waiter.call, *result.response);
+  }
+  waiter.transport->Finish(waiter.call, rpc::ToCallStatus(result.error));
 }
 
 void Member::ServeReads() {

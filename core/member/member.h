@@ -56,6 +56,7 @@ class MemberListener {
 class Member final : public rpc::Backend,
                      private wal::WalListener,
                      private PeerCarrierListener,
+                     private LocalWaiters,
                      private TimerListener,
                      private PostListener {
  public:
@@ -97,6 +98,7 @@ class Member final : public rpc::Backend,
   void OnChannelRoom(MemberId peer, PeerChannel channel) override;
   void OnChannelDown(MemberId peer, PeerChannel channel) override;
 
+  bool Waits(uint64_t request_id) const override { return proposals_.Contains(request_id); }
   void OnTimer(uint64_t token) override;
   void OnPost(uint64_t token) override;
 
@@ -115,6 +117,7 @@ class Member final : public rpc::Backend,
   void SendAll(std::vector<raft::Message> messages);
   void ApplyCommitted();
   bool ApplyOne(const raft::Entry& entry);
+  void Answer(const rpc::Waiter& waiter, const ApplyResult& result);
   void ServeReads();
   void FetchOlderEntries();
   void Expire(Instant now);
@@ -129,6 +132,8 @@ class Member final : public rpc::Backend,
   Peers peers_;
   mvcc::Store store_;
   ApplyState apply_state_;
+  std::unique_ptr<char[]> arena_block_;     // the first block of arena_, kept by every Reset
+  std::unique_ptr<google::protobuf::Arena> arena_;  // one entry's request and answer at a time
   std::unique_ptr<Timer> timer_;
   std::optional<Instant> timer_due_;  // what timer_ is armed for
 

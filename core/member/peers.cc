@@ -11,7 +11,7 @@ namespace {
 size_t EntryBytes(const raft::Message& message) {
   const std::vector<raft::Entry>* entries = nullptr;
   if (const auto* append = std::get_if<raft::Append>(&message.body)) entries = &append->entries;
-  if (const auto* propose = std::get_if<raft::Propose>(&message.body)) entries = &propose->entries;
+  if (const auto* propose = std::get_if<raft::Proposal>(&message.body)) entries = &propose->entries;
   size_t bytes = 0;
   if (entries != nullptr) {
     for (const raft::Entry& entry : *entries) bytes += entry.data.size();
