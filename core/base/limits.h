@@ -17,6 +17,7 @@ inline constexpr uint64_t kApplyBacklogEntriesMax = 5'000;         // commit ahe
 inline constexpr size_t kProposalsInFlightMax = 100'000;           // waiting for their apply on this member
 inline constexpr size_t kReadsInFlightMax = 100'000;               // linearizable reads that wait for a read index
 inline constexpr size_t kReadRoundsInFlightMax = 8;                // read index rounds under way at once
+inline constexpr size_t kReadsInFlightBytesMax = 256 * 1'048'576;  // and the bytes of their requests
 inline constexpr Duration kRequestTimeoutBase = Seconds(5);        // plus two election timeouts
 inline constexpr Duration kReadIndexRetry = Millis(500);           // a read index round is asked again after this
 
@@ -56,6 +57,7 @@ inline constexpr uint32_t kHttp2StreamsOpenMax = 100'000;          // per connec
 static_assert(kWalRecordBytesMax > kReceiveBytesMax, "every proposal fits a record");
 static_assert(kAppendBytesInFlightMax >= kAppendBytesMax);
 static_assert(kWalBatchBytesMax > kReceiveBytesMax);
+static_assert(kReadsInFlightBytesMax > kReceiveBytesMax);
 static_assert(kHttp2ConnectionWindowBytes >= kHttp2WindowBytes);
 
 }  // namespace detcd

@@ -45,6 +45,8 @@ struct MemberRow {
   std::vector<std::string> peer_urls;
   std::vector<std::string> client_urls;
   bool is_learner = false;
+
+  friend bool operator==(const MemberRow&, const MemberRow&) = default;
 };
 
 // Hears when a linearizable read may go on.
@@ -61,7 +63,7 @@ class Backend {
  public:
   virtual ~Backend() = default;
 
-  // Proposes `request` (its header is filled in here) for `waiter`; when it is applied on this member the apply loop
+  // Proposes `request` (its header is filled in here; it is encoded before the return and not kept) for `waiter`; when it is applied on this member the apply loop
   // answers the call itself. Errors of the proposal path (errors.md 4, P1, P3, P4) end the call too.
   virtual void Propose(const Waiter& waiter, etcdserverpb::InternalRaftRequest& request) = 0;
 

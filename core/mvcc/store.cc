@@ -1,0 +1,258 @@
+#include "core/mvcc/store.h"
+
+#include <algorithm>
+#include <limits>
+#include <utility>
+
+#include "core/base/check.h"
+#include "core/base/digest.h"
+#include "core/base/probe.h"
+#include "core/mvcc/key_index.h"
+
+namespace detcd::mvcc {
+namespace {
+
+constexpr std::string_view kFromKey("\0", 1);
+
+// A pair that a range found, before anything is copied.
+struct Hit {
+  const KeyRecord* record;
+  const KeyVersion* version;
+};
+
+KeyValue MakePair(const KeyRecord& record, const KeyVersion& version) {
+  return {.key = record.key,
+          .value = version.value,
+          .create_revision = version.create,
+          .mod_revision = version.main,
+          .version = version.version,
+          .lease = version.lease};
+}
+
+bool HasFilters(const RangeOptions& options) {
+  return options.min_mod_revision.value != 0 || options.max_mod_revision.value != 0 ||
+         options.min_create_revision.value != 0 || options.max_create_revision.value != 0;
+}
+
+bool PassesFilters(const RangeOptions& options, const KeyVersion& version) {
+  if (options.max_mod_revision.value != 0 && version.main > options.max_mod_revision) return false;
+  if (options.min_mod_revision.value != 0 && version.main < options.min_mod_revision) return false;
+  if (options.max_create_revision.value != 0 && version.create > options.max_create_revision) return false;
+  if (options.min_create_revision.value != 0 && version.create < options.min_create_revision) return false;
+  return true;
+}
+
+// Negative, zero or positive, as the sort target orders the pairs. Equal pairs stay in key order: etcd leaves that
+// order open, and one answer for all members is easier to check.
+int Compare(SortTarget target, const Hit& a, const Hit& b) {
+  auto three_way = [](const auto& x, const auto& y) { return x < y ? -1 : y < x ? 1 : 0; };
+  switch (target) {
+    case SortTarget::kKey:
+      return three_way(a.record->key.view(), b.record->key.view());
+    case SortTarget::kVersion:
+      return three_way(a.version->version, b.version->version);
+    case SortTarget::kCreate:
+      return three_way(a.version->create, b.version->create);
+    case SortTarget::kMod:
+      return three_way(a.version->main, b.version->main);
+    case SortTarget::kValue:
+      return three_way(a.version->value.view(), b.version->value.view());
+  }
+  return 0;
+}
+
+void Sort(const RangeOptions& options, std::vector<Hit>& hits) {
+  const bool descend = options.sort_order == SortOrder::kDescend;
+  if (options.sort_target == SortTarget::kKey) {  // the hits come in key order
+    if (descend) std::reverse(hits.begin(), hits.end());
+    return;
+  }
+  std::stable_sort(hits.begin(), hits.end(), [&](const Hit& a, const Hit& b) {
+    const int order = Compare(options.sort_target, a, b);
+    return descend ? order > 0 : order < 0;
+  });
+}
+
+// keys_only pairs come from the memory index in etcd, which knows no lease; only a sort by value makes it read the
+// whole pair, and then just the value is dropped afterwards.
+KeyValue Present(const RangeOptions& options, const Hit& hit) {
+  KeyValue pair = MakePair(*hit.record, *hit.version);
+  if (options.keys_only) {
+    pair.value = Bytes();
+    if (options.sort_target != SortTarget::kValue) pair.lease = LeaseId();
+  }
+  return pair;
+}
+
+}  // namespace
+
+class Store::Impl {
+ public:
+  RangeResult Range(const KeyRange& range, const RangeOptions& options) const;
+  const KeyRecord* FindLive(std::string_view key) const;
+
+  // Calls visit(record) for the keys of the range, alive or not, in key order.
+  template <class Visit>
+  void ForEach(const KeyRange& range, Visit&& visit) const {
+    if (range.end.empty()) {
+      if (KeyRecord* record = index.Find(range.key)) visit(*record);
+    } else if (range.end == kFromKey) {
+      index.ForEach(range.key, std::nullopt, visit);
+    } else {
+      index.ForEach(range.key, range.end, visit);
+    }
+  }
+  KeyVersion& Append(KeyRecord& record);
+  void Bury(KeyRecord& record);
+
+  KeyIndex index;
+  Revision revision{1};           // never falls
+  Revision compact_revision{-1};
+  bool in_transaction = false;
+  uint32_t sub = 0;               // changes so far of the open transaction
+  Digest history;
+  uint64_t bytes = 0;
+  uint64_t live_keys = 0;         // keys whose newest version is a put
+};
+
+const KeyRecord* Store::Impl::FindLive(std::string_view key) const {
+  const KeyRecord* record = index.Find(key);
+  return record != nullptr && record->Newest() != nullptr ? record : nullptr;
+}
+
+RangeResult Store::Impl::Range(const KeyRange& range, const RangeOptions& options) const {
+  RangeResult result;
+  // Inside a transaction the current revision includes the transaction's own changes so far.
+  Revision at(std::numeric_limits<int64_t>::max());
+  if (options.revision.value > 0) {
+    at = options.revision;
+    if (at > revision) {
+      result.error = RangeError::kFutureRevision;
+      return result;
+    }
+    if (at < compact_revision) {
+      result.error = RangeError::kCompacted;
+      return result;
+    }
+  }
+
+  // Sorting and filtering look at the whole range; without them limit + 1 pairs tell all that is asked, and the rest is
+  // only counted. An order of kNone with another target than the key sorts after that cut, as etcd does.
+  const bool whole = options.sort_order != SortOrder::kNone || HasFilters(options);
+  size_t hits_max = std::numeric_limits<size_t>::max();
+  if (options.count_only) {
+    hits_max = 0;
+  } else if (!whole && options.limit > 0) {
+    hits_max = static_cast<size_t>(options.limit) + 1;
+  }
+  std::vector<Hit> hits;
+  ForEach(range, [&](const KeyRecord& record) {
+    const KeyVersion* version = record.VisibleAt(at);
+    if (version == nullptr) return true;
+    ++result.count;
+    if (hits.size() < hits_max && PassesFilters(options, *version)) hits.push_back({&record, version});
+    return true;
+  });
+
+  Sort(options, hits);
+  if (options.limit > 0 && hits.size() > static_cast<size_t>(options.limit)) {
+    hits.resize(static_cast<size_t>(options.limit));
+    result.more = true;
+  }
+  result.kvs.reserve(hits.size());
+  for (const Hit& hit : hits) result.kvs.push_back(Present(options, hit));
+  return result;
+}
+
+KeyVersion& Store::Impl::Append(KeyRecord& record) {
+  CHECK(in_transaction);
+  CHECK(sub != std::numeric_limits<uint32_t>::max());
+  KeyVersion& version = record.versions.emplace_back();
+  version.main = revision + 1;
+  version.sub = sub++;
+  bytes += sizeof(KeyVersion);
+  history.Add(DigestBytes(record.key.view()));
+  return version;
+}
+
+void Store::Impl::Bury(KeyRecord& record) {
+  Append(record);
+  history.Add(0);
+  --live_keys;
+}
+
+Store::Store() : impl_(std::make_unique<Impl>()) {}
+Store::~Store() = default;
+
+Revision Store::revision() const { return impl_->revision; }
+Revision Store::compact_revision() const { return impl_->compact_revision; }
+uint64_t Store::bytes() const { return impl_->bytes; }
+uint64_t Store::key_count() const { return impl_->live_keys; }
+
+RangeResult Store::Range(const KeyRange& range, const RangeOptions& options) const {
+  return impl_->Range(range, options);
+}
+
+std::optional<KeyValue> Store::Get(std::string_view key) const {
+  const KeyRecord* record = impl_->FindLive(key);
+  if (record == nullptr) return std::nullopt;
+  return MakePair(*record, record->versions.back());
+}
+
+void Store::Begin() {
+  CHECK(!impl_->in_transaction);
+  impl_->in_transaction = true;
+  impl_->sub = 0;
+}
+
+std::optional<KeyValue> Store::Put(Bytes key, Bytes value, LeaseId lease) {
+  std::optional<KeyValue> before;
+  KeyRecord& record = impl_->index.FindOrAdd(key.view());
+  if (record.versions.empty()) {
+    impl_->bytes += KeyIndex::KeyBytes(key.size());
+  } else if (const KeyVersion* newest = record.Newest()) {
+    before = MakePair(record, *newest);
+  }
+
+  KeyVersion& version = impl_->Append(record);
+  version.create = before ? before->create_revision : version.main;
+  version.version = before ? before->version + 1 : 1;
+  version.lease = lease;
+  // An empty slice would keep the whole request alive for nothing.
+  if (!value.empty()) version.value = std::move(value);
+  impl_->bytes += version.value.size();
+  if (!before) ++impl_->live_keys;
+
+  impl_->history.Add(static_cast<uint64_t>(version.version));
+  impl_->history.Add(static_cast<uint64_t>(lease.value));
+  impl_->history.AddBytes(version.value.view());
+  return before;
+}
+
+std::vector<KeyValue> Store::DeleteRange(const KeyRange& range) {
+  std::vector<KeyValue> deleted;
+  impl_->ForEach(range, [&](KeyRecord& record) {
+    if (const KeyVersion* newest = record.Newest()) {
+      deleted.push_back(MakePair(record, *newest));
+      impl_->Bury(record);
+    }
+    return true;
+  });
+  return deleted;
+}
+
+bool Store::Commit() {
+  CHECK(impl_->in_transaction);
+  impl_->in_transaction = false;
+  if (impl_->sub == 0) {
+    PROBE("mvcc.transaction_without_changes");
+    return false;
+  }
+  impl_->revision = impl_->revision + 1;
+  impl_->history.Add(static_cast<uint64_t>(impl_->revision.value));
+  return true;
+}
+
+uint64_t Store::history_digest() const { return impl_->history.value(); }
+
+}  // namespace detcd::mvcc

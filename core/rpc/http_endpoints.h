@@ -1,0 +1,44 @@
+// The plain HTTP endpoints of a client URL: /health and /version, with etcd's bodies (reference/metrics.md 5). Anything
+// else is 404.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "core/rpc/backend.h"
+#include "core/rpc/http.h"
+
+namespace detcd::rpc {
+
+class HttpEndpoints final : public HttpHandler, public ReadListener {
+ public:
+  // `backend` outlives this object.
+  explicit HttpEndpoints(Backend& backend) : backend_(backend) {}
+  HttpEndpoints(const HttpEndpoints&) = delete;
+  HttpEndpoints& operator=(const HttpEndpoints&) = delete;
+
+  void Handle(HttpResponder& responder, HttpRequestId id, const HttpRequest& request) override;
+  void Cancel(HttpResponder& responder, HttpRequestId id) override;
+  void OnReadReady(const Waiter& waiter, uint64_t token, ApiError error) override;
+
+  // `3.7.0`, as decided by the cluster; empty: not decided yet. Set by the apply loop, shown by /version.
+  void set_cluster_version(std::string version) { cluster_version_ = std::move(version); }
+
+ private:
+  struct WaitingRequest {
+    HttpResponder* responder;
+    HttpRequestId id;
+  };
+
+  void HandleHealth(HttpResponder& responder, HttpRequestId id, std::string_view query);
+  HttpResponse Version() const;
+
+  Backend& backend_;
+  std::string cluster_version_;
+  uint64_t next_token_ = 1;
+  std::map<uint64_t, WaitingRequest> waiting_;  // by token; at most kReadsInFlightMax
+};
+
+}  // namespace detcd::rpc

@@ -1,0 +1,29 @@
+// etcdserverpb.KV: Range, Put and DeleteRange, with their checks in etcd's order (reference/errors.md 5).
+#pragma once
+
+#include "core/rpc/api_error.h"
+#include "core/rpc/backend.h"
+
+namespace etcdserverpb {
+class DeleteRangeRequest;
+class PutRequest;
+class RangeRequest;
+class RangeResponse;
+}  // namespace etcdserverpb
+
+namespace detcd::rpc {
+
+// The checks that need nothing but the request.
+ApiError CheckRange(const etcdserverpb::RangeRequest& request);
+ApiError CheckPut(const etcdserverpb::PutRequest& request);
+ApiError CheckDeleteRange(const etcdserverpb::DeleteRangeRequest& request);
+
+// Answers a checked Range from the applied state; a linearizable one has waited for its read index before.
+ApiError Range(const Backend& backend, const etcdserverpb::RangeRequest& request,
+               etcdserverpb::RangeResponse& response);
+
+// Proposes a checked request; the apply loop answers.
+void ProposePut(Backend& backend, const Waiter& waiter, const etcdserverpb::PutRequest& request);
+void ProposeDeleteRange(Backend& backend, const Waiter& waiter, const etcdserverpb::DeleteRangeRequest& request);
+
+}  // namespace detcd::rpc

@@ -1,0 +1,37 @@
+#include "core/rpc/maintenance_service.h"
+
+#include <string>
+
+#include "core/proto/raft_internal.pb.h"
+#include "core/proto/rpc.pb.h"
+#include "core/rpc/messages.h"
+
+namespace detcd::rpc {
+
+void Status(const Backend& backend, int64_t quota_bytes, etcdserverpb::StatusResponse& response) {
+  const MemberStatus status = backend.Status();
+  FillHeader(status, backend.store().revision(), *response.mutable_header());
+  response.set_version(kServerVersion);
+  response.set_dbsize(static_cast<int64_t>(status.backend_bytes));
+  response.set_dbsizeinuse(static_cast<int64_t>(status.backend_bytes_in_use));
+  response.set_dbsizequota(quota_bytes);
+  response.set_leader(status.leader.value);
+  response.set_raftindex(status.commit_index.value);
+  response.set_raftterm(status.term.value);
+  response.set_raftappliedindex(status.applied_index.value);
+  response.set_storageversion(status.storage_version);
+  response.mutable_downgradeinfo();  // present and empty while no downgrade is on
+  if (status.leader.IsZero()) response.add_errors(std::string(TextOf(ApiError::kNoLeader)));
+}
+
+bool IsAlarmListing(const etcdserverpb::AlarmRequest& request) {
+  return request.action() == etcdserverpb::AlarmRequest::GET;
+}
+
+void ProposeAlarm(Backend& backend, const Waiter& waiter, const etcdserverpb::AlarmRequest& request) {
+  etcdserverpb::InternalRaftRequest proposal;
+  *proposal.mutable_alarm() = request;
+  backend.Propose(waiter, proposal);
+}
+
+}  // namespace detcd::rpc

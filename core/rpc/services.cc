@@ -1,0 +1,348 @@
+#include "core/rpc/services.h"
+
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "absl/container/flat_hash_map.h"
+#include "absl/strings/str_format.h"
+#include "core/base/check.h"
+#include "core/base/limits.h"
+#include "core/base/probe.h"
+#include "core/proto/health.pb.h"
+#include "core/proto/rpc.pb.h"
+#include "core/rpc/cluster_service.h"
+#include "core/rpc/health_service.h"
+#include "core/rpc/kv_service.h"
+#include "core/rpc/maintenance_service.h"
+#include "core/rpc/messages.h"
+#include "core/rpc/utf8.h"
+
+namespace detcd::rpc {
+namespace {
+
+using ProtoMessage = google::protobuf::Message;
+
+// An open call: `read` and its size only while a linearizable read waits, which needs the request again afterwards.
+struct OpenCall {
+  Method method = Method::kRange;
+  bool has_message = false;
+  std::unique_ptr<ProtoMessage> read;
+  size_t read_bytes = 0;
+};
+
+// The calls of one transport. There is one transport a thread and kind, so a handful; found by identity.
+struct TransportCalls {
+  CallTransport* transport = nullptr;
+  absl::flat_hash_map<CallId, OpenCall> calls;  // look-up only
+};
+
+CallStatus NotBuilt(Method method, std::string_view what) {
+  const MethodInfo& info = Info(method);
+  return {StatusCode::kUnimplemented,
+          absl::StrFormat("detcd: %s/%s%s is not part of this release yet", info.service, info.name, what)};
+}
+
+}  // namespace
+
+class Services::Impl {
+ public:
+  Impl(Services& self, Backend& backend, ServicesOptions options) : self_(self), backend_(backend), options_(options) {}
+
+  void Open(CallTransport& transport, CallId call, const CallContext& context);
+  void HandleMessage(CallTransport& transport, CallId call, const ProtoMessage& request);
+  void HalfClose(CallTransport& transport, CallId call);
+  void Cancel(CallTransport& transport, CallId call);
+  void OnReadReady(const Waiter& waiter, ApiError error);
+  size_t OpenCallCount() const;
+
+ private:
+  ApiError CheckCommon(const CallContext& context) const;
+  TransportCalls& CallsOf(CallTransport& transport);
+  // Null: the call is dead.
+  OpenCall* Find(CallTransport& transport, CallId call);
+  void Drop(CallTransport& transport, CallId call);
+
+  void Dispatch(const Waiter& waiter, const ProtoMessage& request);
+  void StartRange(const Waiter& waiter, const etcdserverpb::RangeRequest& request);
+  void StartMemberList(const Waiter& waiter, const etcdserverpb::MemberListRequest& request);
+  void StartHealthWatch(const Waiter& waiter, const grpc::health::v1::HealthCheckRequest& request);
+  void WaitForReadIndex(const Waiter& waiter, const ProtoMessage& request);
+  void AnswerRange(const Waiter& waiter, const etcdserverpb::RangeRequest& request);
+  void AnswerMemberList(const Waiter& waiter);
+
+  void Answer(const Waiter& waiter, const ProtoMessage& response);
+  void Fail(const Waiter& waiter, CallStatus status);
+  void Fail(const Waiter& waiter, ApiError error) { Fail(waiter, ToCallStatus(error)); }
+
+  Services& self_;
+  Backend& backend_;
+  ServicesOptions options_;
+  std::vector<TransportCalls> transports_;
+  size_t reads_waiting_ = 0;        // calls with `read`
+  size_t reads_waiting_bytes_ = 0;  // and the sum of their read_bytes
+};
+
+// --- the life of a call ----------------------------------------------------------------------------------------------
+
+TransportCalls& Services::Impl::CallsOf(CallTransport& transport) {
+  for (TransportCalls& calls : transports_) {
+    if (calls.transport == &transport) return calls;
+  }
+  return transports_.emplace_back(TransportCalls{.transport = &transport, .calls = {}});
+}
+
+OpenCall* Services::Impl::Find(CallTransport& transport, CallId call) {
+  auto& calls = CallsOf(transport).calls;
+  auto it = calls.find(call);
+  return it == calls.end() ? nullptr : &it->second;
+}
+
+void Services::Impl::Drop(CallTransport& transport, CallId call) {
+  auto& calls = CallsOf(transport).calls;
+  auto it = calls.find(call);
+  if (it == calls.end()) return;
+  if (it->second.read != nullptr) {
+    --reads_waiting_;
+    reads_waiting_bytes_ -= it->second.read_bytes;
+  }
+  calls.erase(it);
+}
+
+size_t Services::Impl::OpenCallCount() const {
+  size_t count = 0;
+  for (const TransportCalls& calls : transports_) count += calls.calls.size();
+  return count;
+}
+
+void Services::Impl::Open(CallTransport& transport, CallId call, const CallContext& context) {
+  if (ApiError error = CheckCommon(context); error != ApiError::kOk) {
+    transport.Finish(call, ToCallStatus(error));
+    return;
+  }
+  const bool added = CallsOf(transport).calls.try_emplace(call, OpenCall{.method = context.method}).second;
+  CHECK(added);  // ids are unique for the life of a transport
+}
+
+// Checks 3 and 4 of reference/errors.md 4. The first two never fail here: every cluster version this release can be in
+// has the v3 API, and it refuses to apply a change that would make it a learner.
+ApiError Services::Impl::CheckCommon(const CallContext& context) const {
+  if (!IsUtf8(context.client_api_version)) return ApiError::kInvalidClientAPIVersion;
+  if (context.has_leader && !backend_.HasLeader()) return ApiError::kNoLeader;
+  return ApiError::kOk;
+}
+
+void Services::Impl::HandleMessage(CallTransport& transport, CallId call, const ProtoMessage& request) {
+  OpenCall* open = Find(transport, call);
+  if (open == nullptr) return;
+  const MethodInfo& info = Info(open->method);
+  if (open->has_message && !info.client_streams) {  // a second message of a unary call is ignored (reference/api.md 3)
+    PROBE("rpc.second_message_ignored");
+    return;
+  }
+  open->has_message = true;
+  Dispatch({.transport = &transport, .call = call, .method = open->method}, request);
+}
+
+void Services::Impl::HalfClose(CallTransport& transport, CallId call) {
+  OpenCall* open = Find(transport, call);
+  if (open == nullptr || open->has_message) return;
+  if (!Info(open->method).client_streams) Drop(transport, call);  // ended by the transport: no message came
+}
+
+void Services::Impl::Cancel(CallTransport& transport, CallId call) {
+  // The backend is told also of calls that are not remembered here: a proposal waits there alone.
+  Waiter waiter{.transport = &transport, .call = call};
+  if (OpenCall* open = Find(transport, call)) waiter.method = open->method;
+  Drop(transport, call);
+  backend_.Forget(waiter);
+}
+
+void Services::Impl::Answer(const Waiter& waiter, const ProtoMessage& response) {
+  Drop(*waiter.transport, waiter.call);
+  waiter.transport->Send(waiter.call, response);
+  waiter.transport->Finish(waiter.call, {});
+}
+
+void Services::Impl::Fail(const Waiter& waiter, CallStatus status) {
+  Drop(*waiter.transport, waiter.call);
+  waiter.transport->Finish(waiter.call, std::move(status));
+}
+
+// --- the methods -----------------------------------------------------------------------------------------------------
+
+void Services::Impl::Dispatch(const Waiter& waiter, const ProtoMessage& request) {
+  switch (waiter.method) {
+    case Method::kRange:
+      return StartRange(waiter, As<etcdserverpb::RangeRequest>(request));
+    case Method::kPut: {
+      const auto& put = As<etcdserverpb::PutRequest>(request);
+      if (ApiError error = CheckPut(put); error != ApiError::kOk) return Fail(waiter, error);
+      Drop(*waiter.transport, waiter.call);
+      return ProposePut(backend_, waiter, put);
+    }
+    case Method::kDeleteRange: {
+      const auto& erase = As<etcdserverpb::DeleteRangeRequest>(request);
+      if (ApiError error = CheckDeleteRange(erase); error != ApiError::kOk) return Fail(waiter, error);
+      Drop(*waiter.transport, waiter.call);
+      return ProposeDeleteRange(backend_, waiter, erase);
+    }
+    case Method::kMemberList:
+      return StartMemberList(waiter, As<etcdserverpb::MemberListRequest>(request));
+    case Method::kAlarm: {
+      const auto& alarm = As<etcdserverpb::AlarmRequest>(request);
+      if (!IsAlarmListing(alarm)) return Fail(waiter, NotBuilt(waiter.method, " with an action other than GET"));
+      Drop(*waiter.transport, waiter.call);
+      return ProposeAlarm(backend_, waiter, alarm);
+    }
+    case Method::kStatus: {
+      etcdserverpb::StatusResponse response;
+      rpc::Status(backend_, options_.quota_bytes, response);
+      return Answer(waiter, response);
+    }
+    case Method::kHealthCheck: {
+      grpc::health::v1::HealthCheckResponse response;
+      const ApiError error = HealthCheck(As<grpc::health::v1::HealthCheckRequest>(request), response);
+      if (error != ApiError::kOk) return Fail(waiter, error);
+      return Answer(waiter, response);
+    }
+    case Method::kHealthList: {
+      grpc::health::v1::HealthListResponse response;
+      HealthList(response);
+      return Answer(waiter, response);
+    }
+    case Method::kHealthWatch:
+      return StartHealthWatch(waiter, As<grpc::health::v1::HealthCheckRequest>(request));
+
+    case Method::kRangeStream:
+    case Method::kTxn:
+    case Method::kCompact:
+    case Method::kWatch:
+    case Method::kLeaseGrant:
+    case Method::kLeaseRevoke:
+    case Method::kLeaseKeepAlive:
+    case Method::kLeaseTimeToLive:
+    case Method::kLeaseLeases:
+    case Method::kMemberAdd:
+    case Method::kMemberRemove:
+    case Method::kMemberUpdate:
+    case Method::kMemberPromote:
+    case Method::kDefragment:
+    case Method::kHash:
+    case Method::kHashKV:
+    case Method::kSnapshot:
+    case Method::kMoveLeader:
+    case Method::kDowngrade:
+    case Method::kAuthEnable:
+    case Method::kAuthDisable:
+    case Method::kAuthStatus:
+    case Method::kAuthenticate:
+    case Method::kUserAdd:
+    case Method::kUserGet:
+    case Method::kUserList:
+    case Method::kUserDelete:
+    case Method::kUserChangePassword:
+    case Method::kUserGrantRole:
+    case Method::kUserRevokeRole:
+    case Method::kRoleAdd:
+    case Method::kRoleGet:
+    case Method::kRoleList:
+    case Method::kRoleDelete:
+    case Method::kRoleGrantPermission:
+    case Method::kRoleRevokePermission:
+    case Method::kCampaign:
+    case Method::kProclaim:
+    case Method::kLeader:
+    case Method::kObserve:
+    case Method::kResign:
+    case Method::kLock:
+    case Method::kUnlock:
+      return Fail(waiter, NotBuilt(waiter.method, ""));
+  }
+}
+
+void Services::Impl::StartRange(const Waiter& waiter, const etcdserverpb::RangeRequest& request) {
+  if (ApiError error = CheckRange(request); error != ApiError::kOk) return Fail(waiter, error);
+  if (request.serializable()) return AnswerRange(waiter, request);
+  WaitForReadIndex(waiter, request);
+}
+
+void Services::Impl::StartMemberList(const Waiter& waiter, const etcdserverpb::MemberListRequest& request) {
+  if (!request.linearizable()) return AnswerMemberList(waiter);
+  WaitForReadIndex(waiter, request);
+}
+
+void Services::Impl::StartHealthWatch(const Waiter& waiter, const grpc::health::v1::HealthCheckRequest& request) {
+  grpc::health::v1::HealthCheckResponse response;
+  HealthWatchStart(request, response);
+  waiter.transport->Send(waiter.call, response);
+}
+
+void Services::Impl::WaitForReadIndex(const Waiter& waiter, const ProtoMessage& request) {
+  const size_t bytes = request.ByteSizeLong();
+  if (reads_waiting_ >= kReadsInFlightMax || bytes > kReadsInFlightBytesMax - reads_waiting_bytes_) {
+    PROBE("rpc.too_many_waiting_reads");
+    return Fail(waiter, ApiError::kTooManyRequests);
+  }
+  OpenCall* open = Find(*waiter.transport, waiter.call);
+  open->read.reset(request.New());
+  open->read->CopyFrom(request);
+  open->read_bytes = bytes;
+  ++reads_waiting_;
+  reads_waiting_bytes_ += bytes;
+  backend_.LinearizableRead(waiter, self_, 0);
+}
+
+void Services::Impl::OnReadReady(const Waiter& waiter, ApiError error) {
+  OpenCall* open = Find(*waiter.transport, waiter.call);
+  if (open == nullptr || open->read == nullptr) {
+    PROBE("rpc.read_ready_for_dead_call");
+    return;
+  }
+  if (error != ApiError::kOk) return Fail(waiter, error);
+  switch (open->method) {
+    case Method::kRange: {
+      // The answer drops the call, and its request with it.
+      const std::unique_ptr<ProtoMessage> request = std::exchange(open->read, nullptr);
+      --reads_waiting_;
+      reads_waiting_bytes_ -= open->read_bytes;
+      return AnswerRange(waiter, As<etcdserverpb::RangeRequest>(*request));
+    }
+    case Method::kMemberList:
+      return AnswerMemberList(waiter);
+    default:
+      CHECK_MSG(false, Info(open->method).name);  // no other method starts a read
+  }
+}
+
+void Services::Impl::AnswerRange(const Waiter& waiter, const etcdserverpb::RangeRequest& request) {
+  etcdserverpb::RangeResponse response;
+  if (ApiError error = rpc::Range(backend_, request, response); error != ApiError::kOk) return Fail(waiter, error);
+  Answer(waiter, response);
+}
+
+void Services::Impl::AnswerMemberList(const Waiter& waiter) {
+  etcdserverpb::MemberListResponse response;
+  MemberList(backend_, response);
+  Answer(waiter, response);
+}
+
+// --- the public class ------------------------------------------------------------------------------------------------
+
+Services::Services(Backend& backend, ServicesOptions options)
+    : impl_(std::make_unique<Impl>(*this, backend, options)) {}
+Services::~Services() = default;
+
+void Services::Open(CallTransport& transport, CallId call, const CallContext& context) {
+  impl_->Open(transport, call, context);
+}
+void Services::Message(CallTransport& transport, CallId call, const google::protobuf::Message& request) {
+  impl_->HandleMessage(transport, call, request);
+}
+void Services::HalfClose(CallTransport& transport, CallId call) { impl_->HalfClose(transport, call); }
+void Services::Cancel(CallTransport& transport, CallId call) { impl_->Cancel(transport, call); }
+void Services::Credit(CallTransport&, CallId) {}  // no stream of this release sends more than one message
+void Services::OnReadReady(const Waiter& waiter, uint64_t, ApiError error) { impl_->OnReadReady(waiter, error); }
+size_t Services::open_call_count() const { return impl_->OpenCallCount(); }
+
+}  // namespace detcd::rpc
