@@ -53,11 +53,19 @@ inline constexpr size_t kConnectionWriteBacklogMax = 16 * 1'048'576;  // stop dr
 inline constexpr uint32_t kHttp2WindowBytes = 1'048'576;           // per stream
 inline constexpr uint32_t kHttp2ConnectionWindowBytes = 16 * 1'048'576;
 inline constexpr uint32_t kHttp2StreamsOpenMax = 100'000;          // per connection; a SETTINGS limit is not announced
+inline constexpr uint32_t kHttp2ResetsPerSecondMax = 10'000;       // RST_STREAM of one client; beyond: GOAWAY
+inline constexpr size_t kCallSendBacklogMax = kHttp2WindowBytes;   // responses of one call that wait for its window
+inline constexpr size_t kConnectionReceiveBacklogMax = 256 * 1'048'576;  // unfinished messages of one connection
+inline constexpr Duration kPingIntervalMin = Seconds(5);           // etcd: a client that pings faster gets strikes
+inline constexpr Duration kPingIntervalIdleMin = Seconds(7'200);   // and so without an open stream
+inline constexpr uint32_t kPingStrikesMax = 2;                     // the next one closes the connection
 
 static_assert(kWalRecordBytesMax > kReceiveBytesMax, "every proposal fits a record");
 static_assert(kAppendBytesInFlightMax >= kAppendBytesMax);
 static_assert(kWalBatchBytesMax > kReceiveBytesMax);
 static_assert(kReadsInFlightBytesMax > kReceiveBytesMax);
 static_assert(kHttp2ConnectionWindowBytes >= kHttp2WindowBytes);
+static_assert(kCallSendBacklogMax < kConnectionWriteBacklogMax, "one slow call does not stop its connection");
+static_assert(kConnectionReceiveBacklogMax >= kHttp2ConnectionWindowBytes + kReceiveBytesMax);
 
 }  // namespace detcd
