@@ -23,6 +23,7 @@ inline constexpr Duration kReadIndexRetry = Millis(500);           // a read ind
 inline constexpr size_t kAppendBytesMax = 1'048'576;               // entry bytes in one append (one entry may pass it)
 inline constexpr size_t kAppendsInFlightMax = 512;                 // per follower in replicate state
 inline constexpr size_t kAppendBytesInFlightMax = 16 * kAppendBytesMax;
+inline constexpr size_t kReadRoundsWaitingMax = 1'024;             // rounds of read index that wait for an answer
 inline constexpr size_t kUncommittedBytesMax = 2'147'483'648;      // proposals beyond are dropped (etcd: 2 GiB)
 inline constexpr uint64_t kLogEntriesInMemoryMax = 5'000;          // applied entries kept for slow followers
 inline constexpr size_t kLogBytesInMemoryMax = 64 * 1'048'576;     // and their bytes

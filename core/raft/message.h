@@ -40,9 +40,9 @@ struct HardState {
 using ReadId = Strong<struct ReadIdTag>;
 
 // A follower's proposals, forwarded to the leader. Carries no term.
-struct Propose {
+struct Proposal {
   std::vector<Entry> entries;  // type and data only
-  friend bool operator==(const Propose&, const Propose&) = default;
+  friend bool operator==(const Proposal&, const Proposal&) = default;
 };
 struct Append {
   LogIndex prev_index;
@@ -94,13 +94,13 @@ struct ReadIndexResponse {
   friend bool operator==(const ReadIndexResponse&, const ReadIndexResponse&) = default;
 };
 
-using Body = std::variant<Propose, Append, AppendResponse, VoteRequest, VoteResponse, Heartbeat, HeartbeatResponse,
+using Body = std::variant<Proposal, Append, AppendResponse, VoteRequest, VoteResponse, Heartbeat, HeartbeatResponse,
                           ReadIndexRequest, ReadIndexResponse>;
 
 struct Message {
   MemberId from;
   MemberId to;
-  Term term;  // 0 for Propose and ReadIndexRequest
+  Term term;  // 0 for Proposal and ReadIndexRequest
   Body body;
 
   friend bool operator==(const Message&, const Message&) = default;

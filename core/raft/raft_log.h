@@ -51,8 +51,9 @@ class RaftLog {
   // Entries not handed over yet, marked as handed by this call.
   std::vector<Entry> TakeUnwritten();
   bool HasUnwritten() const { return handed_ < last_index(); }
-  // The entry (term, index) and all before it are durable; ignored when our entry there has another term (ABA).
-  // Returns whether durable_index rose.
+  // The batch of TakeUnwritten whose last entry was (term, index) is durable. What was cut from it since does not count,
+  // also when an equal entry stands there again: that one is on its way to the disk behind the one that replaced it (ABA).
+  // Called once a batch, in their order; ignored when no such batch waits. Returns whether durable_index rose.
   bool MarkDurable(Term term, LogIndex index);
 
   // Entries from `first` on, up to `last`, stopping after the one that reaches `bytes_max` (at least one).
@@ -68,10 +69,20 @@ class RaftLog {
     Term term;
     LogIndex first;  // runs are ascending in both
   };
-  std::deque<Entry> entries_;
-  std::vector<TermRun> runs_;
+  // One result of TakeUnwritten that is not durable yet.
+  struct Batch {
+    Term term;  // of its last entry, when it was taken
+    LogIndex last;
+    LogIndex kept;  // entries above this were cut since
+  };
+
+  void CutAfter(LogIndex index);
+
+  std::deque<Entry> entries_;  // (last_ - size, last_]
+  std::vector<TermRun> runs_;  // of all entries: one a leader, so few
+  std::deque<Batch> batches_;
   LogIndex last_;
-  LogIndex handed_;
+  LogIndex handed_;   // durable_ <= handed_ <= last_
   LogIndex durable_;
   uint64_t bytes_ = 0;  // of entry data in memory
 };

@@ -5,7 +5,6 @@
 #include <cstdint>
 #include <map>
 #include <optional>
-#include <set>
 #include <variant>
 #include <vector>
 
@@ -38,6 +37,7 @@ struct RaftOptions {
 struct Follower {
   MemberId leader;        // 0: not known
   Instant leader_contact; // when the leader was last heard; meaningless without one
+  std::vector<ReadId> reads_forwarded;  // asked of that leader, not answered; at most kReadRoundsWaitingMax
 };
 // Asks whether an election could be won, without changing its term or vote (thesis 9.6).
 struct PreCandidate {

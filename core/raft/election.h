@@ -1,0 +1,24 @@
+// Elections (Raft §5.2, §5.4.1) with pre-vote (thesis §9.6): who asks, who grants, and when it is decided.
+#pragma once
+
+#include "core/base/time.h"
+#include "core/raft/message.h"
+#include "core/raft/output.h"
+#include "core/raft/state.h"
+
+namespace detcd::raft {
+
+// The election timer ran out: asks for pre-votes, or for votes where pre-vote is off. A single voter leads when this
+// returns. Without a vote, or with a committed configuration change not applied yet, only the timer starts over.
+void Campaign(RaftState& raft, Instant now, Output& output);
+
+// Whether a leader was heard so recently that requests for votes of a higher term are not even answered (thesis §4.2.3,
+// §9.6); with check-quorum only, because otherwise a leader cut off from its quorum would be protected for ever.
+bool HearsLeader(const RaftState& raft, Instant now);
+
+// A request of our own term, or a pre-vote of a higher one.
+void OnVoteRequest(RaftState& raft, const Message& message, const VoteRequest& request, Instant now, Output& output);
+// An answer of our own term, or a granted pre-vote of the next.
+void OnVoteResponse(RaftState& raft, const Message& message, const VoteResponse& response, Instant now, Output& output);
+
+}  // namespace detcd::raft

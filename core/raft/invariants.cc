@@ -1,0 +1,86 @@
+#include "core/raft/invariants.h"
+
+#include "core/base/check.h"
+
+namespace detcd::raft {
+namespace {
+
+bool LogIsConsistent(const RaftState& raft) {
+  const RaftLog& log = raft.log;
+  Term previous;
+  uint64_t bytes = 0;
+  for (LogIndex i = log.first_in_memory(); i <= log.last_index(); ++i) {
+    const Entry& entry = log.At(i);
+    if (entry.index != i || entry.term < previous || log.TermAt(i) != entry.term) return false;
+    previous = entry.term;
+    bytes += entry.data.size();
+  }
+  return bytes == log.bytes_in_memory();
+}
+
+void CheckRole(const RaftState&, const Follower& follower) {
+  // Only a leader can be asked.
+  if (!follower.reads_forwarded.empty()) CHECK(!follower.leader.IsZero());
+}
+
+void CheckRole(const RaftState& raft, const PreCandidate&) { CHECK(raft.voters.Contains(raft.options.id)); }
+
+void CheckRole(const RaftState& raft, const Candidate&) { CHECK(raft.voted_for == raft.options.id); }
+
+void CheckRole(const RaftState& raft, const Leader& leader) {
+  const LogIndex last = raft.log.last_index();
+  CHECK(raft.voted_for == raft.options.id);
+  // Its term has an entry from the start, and it is the newest term there is.
+  CHECK(raft.log.last_term() == raft.term);
+  CHECK(raft.log.TermAt(leader.first_index_of_term) == raft.term);
+  CHECK(leader.progress.size() == raft.voters.size());
+  for (const auto& [id, progress] : leader.progress) {
+    CHECK(raft.voters.Contains(id));
+    CHECK(progress.match < progress.next);
+    CHECK(progress.match <= last);
+    CHECK(progress.next <= last + 1);
+    if (progress.mode == Progress::Mode::kProbe) CHECK(progress.in_flight.empty());
+    // F19: our own entries count only when they are durable.
+    if (id == raft.options.id) CHECK(progress.match <= raft.log.durable_index());
+  }
+}
+
+}  // namespace
+
+Marks MarksOf(const RaftState& raft) {
+  return {.term = raft.term,
+          .voted_for = raft.voted_for,
+          .commit_index = raft.commit_index,
+          .last_index = raft.log.last_index(),
+          .leads = std::holds_alternative<Leader>(raft.role)};
+}
+
+void CheckInvariants(const RaftState& raft) {
+  const RaftLog& log = raft.log;
+  CHECK(raft.applied_index <= raft.commit_index);
+  CHECK(raft.commit_index <= log.last_index());
+  CHECK(log.durable_index() <= log.handed_index());
+  CHECK(log.handed_index() <= log.last_index());
+  // What is not applied, or not durable, is in memory.
+  CHECK(log.first_in_memory() <= raft.applied_index + 1);
+  CHECK(log.first_in_memory() <= log.durable_index() + 1);
+  CHECK(log.last_term() <= raft.term);
+  CHECK(raft.collected.term <= raft.term);
+  CHECK(raft.collected.commit <= raft.commit_index);
+  CHECK(raft.election_timeout_drawn >= raft.options.election_timeout);
+  CHECK(raft.election_timeout_drawn <= raft.options.election_timeout * 2 - raft.options.heartbeat_interval);
+  std::visit([&](const auto& role) { CheckRole(raft, role); }, raft.role);
+  VERIFY(LogIsConsistent(raft));
+}
+
+void CheckStep(const RaftState& raft, const Marks& before) {
+  CHECK(raft.term >= before.term);
+  CHECK(raft.commit_index >= before.commit_index);
+  if (raft.term == before.term) {
+    if (!before.voted_for.IsZero()) CHECK(raft.voted_for == before.voted_for);
+    if (before.leads) CHECK(raft.log.last_index() >= before.last_index);
+  }
+  CheckInvariants(raft);
+}
+
+}  // namespace detcd::raft
