@@ -75,7 +75,7 @@ bool AcceptedPeer::ReadHead(std::string_view& input) {
   body_.clear();
   state_ = State::kBody;
   if (head_.HasToken("Expect", "100-continue") && input.empty()) {
-    output_.Push("HTTP/1.1 100 Continue\r\n\r\n");
+    Queue(Bytes::Static("HTTP/1.1 100 Continue\r\n\r\n"));
     MarkDirty();
   }
   return true;
@@ -155,7 +155,7 @@ void AcceptedPeer::OnStreamRequest() {
   std::vector<HttpHeader> headers = ClusterHeader(context_.self);
   headers.push_back({"X-Server-Version", context_.self.server_version});
   headers.push_back({"Transfer-Encoding", "chunked"});
-  output_.Push(WriteResponseHead(200, headers, context_.clock.Wall()));
+  Queue(Bytes::Copy(WriteResponseHead(200, headers, context_.clock.Wall())));
   next_heartbeat_ = context_.clock.Now() + kPeerLinkHeartbeat;
   MarkDirty();
   context_.owner.OnStreamOpened(*this, *grant_);
@@ -198,22 +198,22 @@ void AcceptedPeer::CutInsideAnswer(std::string_view text) {
   HttpAnswer answer = TextAnswer(500, text);
   answer.headers.push_back(ClusterHeader(context_.self).front());
   answer.headers.push_back({"Transfer-Encoding", "chunked"});
-  output_.Push(WriteResponseHead(answer.status, answer.headers, context_.clock.Wall()));
-  output_.Push(Chunk(answer.body));
+  Queue(Bytes::Copy(WriteResponseHead(answer.status, answer.headers, context_.clock.Wall())));
+  Queue(Chunk(answer.body));
   state_ = State::kClosing;
   MarkDirty();
 }
 
 void AcceptedPeer::Answer(const HttpAnswer& answer) {
   if (!head_.KeepsAlive()) return AnswerAndClose(answer);
-  output_.Push(WriteAnswer(answer, context_.clock.Wall(), head_.method == "HEAD"));
+  Queue(Bytes::Copy(WriteAnswer(answer, context_.clock.Wall(), head_.method == "HEAD")));
   MarkDirty();
 }
 
 void AcceptedPeer::AnswerAndClose(const HttpAnswer& answer) {
   HttpAnswer last = answer;
   last.headers.push_back({"Connection", "close"});
-  output_.Push(WriteAnswer(last, context_.clock.Wall(), head_.method == "HEAD"));
+  Queue(Bytes::Copy(WriteAnswer(last, context_.clock.Wall(), head_.method == "HEAD")));
   state_ = State::kClosing;
   MarkDirty();
 }
@@ -238,12 +238,16 @@ void AcceptedPeer::MarkDirty() {
   context_.owner.OnDirty(*this);
 }
 
+void AcceptedPeer::Queue(Bytes piece) {
+  if (output_.empty()) last_progress_ = context_.clock.Now();
+  output_.Push(std::move(piece));
+}
+
 void AcceptedPeer::Flush() {
   is_dirty_ = false;
   if (is_gone()) return;
   if (!pending_.empty()) {
-    if (output_.empty()) last_progress_ = context_.clock.Now();
-    output_.Push(Chunk(pending_));
+    Queue(Chunk(pending_));
     pending_.clear();
   }
   if (output_.Flush(*stream_) > 0) last_progress_ = context_.clock.Now();

@@ -94,6 +94,7 @@ class AcceptedPeer final : public StreamListener {
   void Answer(const HttpAnswer& answer);
   void AnswerAndClose(const HttpAnswer& answer);
   void CutInsideAnswer(std::string_view text);
+  void Queue(Bytes piece);
   void MarkDirty();
   void Gone(std::string_view reason);
 

@@ -1,7 +1,6 @@
 // Bytes on their way into one Stream: gathered during a turn, handed over in one Write at its end.
 #pragma once
 
-#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -17,7 +16,6 @@ class PeerOutput {
     bytes_ += piece.size();
     pieces_.push_back(std::move(piece));
   }
-  void Push(std::string_view text) { Push(Bytes::Copy(text)); }
 
   size_t bytes() const { return bytes_; }
   bool empty() const { return bytes_ == 0; }
