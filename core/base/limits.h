@@ -44,6 +44,9 @@ inline constexpr uint64_t kPeerMessageBytesMax = 536'870'912;      // etcd's lim
 inline constexpr Duration kPeerRedialInterval = Millis(100);
 inline constexpr Duration kPeerReadTimeout = Seconds(5);
 inline constexpr Duration kPeerLinkHeartbeat = Nanos(Seconds(5).nanos / 3);
+inline constexpr Duration kPeerWriteTimeout = Seconds(5);          // a peer that takes no byte for so long is cut off
+inline constexpr size_t kPeerStreamBufferBytesMax = 4 * 1'048'576;  // encoded, unsent; one message may pass it
+inline constexpr size_t kPeerConnectionsMax = 1'024;               // accepted on the peer port; more are reset
 
 // --- connections ---------------------------------------------------------------------------------------------------
 inline constexpr size_t kHttpHeaderBytesMax = 65'536;              // one HTTP/1.1 head, or one HTTP/2 header list
@@ -62,6 +65,7 @@ inline constexpr uint32_t kPingStrikesMax = 2;                     // the next o
 
 static_assert(kWalRecordBytesMax > kReceiveBytesMax, "every proposal fits a record");
 static_assert(kAppendBytesInFlightMax >= kAppendBytesMax);
+static_assert(kPeerLinkHeartbeat * 2 < kPeerReadTimeout, "one lost link heartbeat cuts no stream");
 static_assert(kWalBatchBytesMax > kReceiveBytesMax);
 static_assert(kReadsInFlightBytesMax > kReceiveBytesMax);
 static_assert(kHttp2ConnectionWindowBytes >= kHttp2WindowBytes);
