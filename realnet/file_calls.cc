@@ -77,7 +77,8 @@ IoError MakeFolders(const std::string& path) {
   }
   if (::mkdir(path.c_str(), 0700) != 0 && errno != EEXIST) return FileError(errno);
   const int descriptor = OpenFolderDescriptor(parent);
-  if (descriptor < 0) return FileError(errno);
+  // A parent that lets us pass and make entries but not read (mode 0733) cannot be synced: its owner's choice.
+  if (descriptor < 0) return errno == EACCES ? IoError::kOk : FileError(errno);
   const IoError synced = SyncFolder(descriptor);
   ::close(descriptor);
   return synced;

@@ -90,6 +90,9 @@ void RealStream::OnReady(uint32_t edges) {
   if (phase_ == Phase::kConnecting && failure_ == IoError::kOk) {
     if ((edges & (EPOLLOUT | kEndEdges)) == 0) return;
     if (!FinishConnect()) return;
+  } else if ((edges & EPOLLOUT) != 0 && (edges & EPOLLERR) == 0 && write_short_) {
+    // Before the reading: a write inside OnData may use up the room, and the edge then says nothing any more.
+    if (!TellWritable()) return;
   }
   if (phase_ == Phase::kOpen && readable_ && !paused_ && !read_ended_ && !ReadSome()) return;
   if ((edges & EPOLLERR) != 0 && failure_ == IoError::kOk && (paused_ || read_ended_ || !readable_)) {
@@ -100,12 +103,7 @@ void RealStream::OnReady(uint32_t edges) {
   if (failure_ != IoError::kOk) {
     // Bytes that came before the end are told first; ReadSome has scheduled the next part.
     if (phase_ == Phase::kOpen && readable_ && !paused_ && !read_ended_) return;
-    return TellClosed();
-  }
-  if ((edges & EPOLLOUT) != 0 && write_short_) {
-    write_short_ = false;
-    loop_.BeginEvent();
-    listener_->OnWritable();
+    TellClosed();
   }
 }
 
@@ -169,6 +167,15 @@ bool RealStream::ReadSome() {
   return true;
 }
 
+bool RealStream::TellWritable() {
+  const WatchId id = id_;
+  Loop& loop = loop_;
+  write_short_ = false;
+  loop.BeginEvent();
+  listener_->OnWritable();
+  return loop.Runs(id);
+}
+
 void RealStream::TellClosed() {
   phase_ = Phase::kClosed;
   if (descriptor_ >= 0) {
@@ -181,7 +188,8 @@ void RealStream::TellClosed() {
 }
 
 size_t RealStream::Write(std::span<const Bytes> pieces) {
-  if (phase_ != Phase::kOpen || write_closed_ || failure_ != IoError::kOk) return 0;
+  // While OnWritable is due there is no point in asking the kernel.
+  if (phase_ != Phase::kOpen || write_closed_ || write_short_ || failure_ != IoError::kOk) return 0;
   size_t written = 0;
   while (!pieces.empty()) {
     iovec vectors[kPiecesPerWrite];

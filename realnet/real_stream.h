@@ -39,6 +39,7 @@ class RealStream final : public Stream, public Watcher {
   // False when nothing may be touched any more.
   bool FinishConnect();
   bool ReadSome();
+  bool TellWritable();
   // Calls OnClosed; nothing may be touched afterwards.
   void TellClosed();
   bool IsConnectedToItself() const;
