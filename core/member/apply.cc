@@ -42,6 +42,7 @@ struct Context {
   Response& Respond() {
     auto* response = Arena::CreateMessage<Response>(&arena);
     result.response = response;
+    result.header = response->mutable_header();
     return *response;
   }
 };
@@ -174,6 +175,7 @@ void ApplyRange(Context& context, const etcdserverpb::RangeRequest& request) {
   if (context.result.error != ApiError::kOk || !context.Waits()) return;
   response->mutable_header()->set_revision(context.state.store.revision().value);
   context.result.response = response;
+  context.result.header = response->mutable_header();
 }
 
 absl::Status ApplyAlarm(Context& context, const etcdserverpb::AlarmRequest& request) {
@@ -181,7 +183,7 @@ absl::Status ApplyAlarm(Context& context, const etcdserverpb::AlarmRequest& requ
     return FailedPrecondition("entry %d: alarm with action %d is not part of this release",
                               context.result.index.value, static_cast<int>(request.action()));
   }
-  if (context.Waits()) context.Respond<etcdserverpb::AlarmResponse>().mutable_header();
+  if (context.Waits()) context.Respond<etcdserverpb::AlarmResponse>();
   return absl::OkStatus();
 }
 
@@ -198,14 +200,13 @@ absl::Status ApplyMemberAttributes(Context& context, const membershippb::Cluster
   context.effect.Add(row.id.value);
   context.effect.AddBytes(row.name);
   for (const std::string& url : row.client_urls) context.effect.AddBytes(url);
-  if (context.Waits()) context.Respond<etcdserverpb::EmptyResponse>();
+
   return absl::OkStatus();
 }
 
 void ApplyClusterVersion(Context& context, const membershippb::ClusterVersionSetRequest& request) {
   context.state.cluster_version = request.ver();
   context.effect.AddBytes(request.ver());
-  if (context.Waits()) context.Respond<etcdserverpb::EmptyResponse>();
 }
 
 // The name of each operation set in `request`, header and id left out, in field order; unknown ones by number.
@@ -312,7 +313,6 @@ absl::Status Dispatch(Context& context, const raft::Entry& entry) {
   }
   return DataLoss("entry %d: type %d", entry.index.value, static_cast<int>(entry.type));
 }
-
 }  // namespace
 
 absl::StatusOr<ApplyResult> ApplyEntry(ApplyState& state, const raft::Entry& entry, const LocalWaiters* waiters,
@@ -331,5 +331,4 @@ absl::StatusOr<ApplyResult> ApplyEntry(ApplyState& state, const raft::Entry& ent
   result.effect_digest = context.effect.value();
   return result;
 }
-
 }  // namespace detcd::member

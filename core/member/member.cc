@@ -168,7 +168,7 @@ void Member::Propose(const rpc::Waiter& waiter, etcdserverpb::InternalRaftReques
   if (raft_->commit_index > apply_state_.applied_index + kApplyBacklogEntriesMax ||
       proposals_.size() >= kProposalsInFlightMax) {
     PROBE("member.too_many_requests");
-    return refuse(rpc::ApiError::kRequestTooManyRequests);
+    return refuse(rpc::ApiError::kTooManyRequests);
   }
   uint64_t id = ids_->Next();
   request.mutable_header()->set_id(id);

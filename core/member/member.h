@@ -24,6 +24,13 @@
 #include "core/rpc/backend.h"
 #include "core/wal/wal.h"
 
+namespace etcdserverpb {
+class InternalRaftRequest;
+}
+namespace google::protobuf {
+class Arena;
+}
+
 namespace detcd::member {
 
 struct MemberOptions {

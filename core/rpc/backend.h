@@ -63,20 +63,18 @@ class Backend {
  public:
   virtual ~Backend() = default;
 
-  // Proposes `request` (its header is filled in here; it is encoded before the return and not kept) for `waiter`; when it is applied on this member the apply loop
-  // answers the call itself. Errors of the proposal path (errors.md 4, P1, P3, P4) end the call too.
+  // Proposes `request` (its header is filled in here; it is encoded before the return and not kept) for `waiter`; when it
+  // is applied on this member the apply loop answers the call itself. Errors of the proposal path (errors.md 4, P1, P3, P4) end the call too.
   virtual void Propose(const Waiter& waiter, etcdserverpb::InternalRaftRequest& request) = 0;
 
   // Calls listener.OnReadReady(waiter, token, ...) in a later event, once.
   virtual void LinearizableRead(const Waiter& waiter, ReadListener& listener, uint64_t token) = 0;
 
-  // The call is dead: whatever waits for it need not be answered.
-  virtual void Forget(const Waiter& waiter) = 0;
-
   virtual const mvcc::Store& store() const = 0;
   virtual MemberStatus Status() const = 0;
   virtual std::vector<MemberRow> Members() const = 0;  // sorted by id
   virtual bool HasLeader() const = 0;
+  virtual std::string ClusterVersion() const = 0;  // `3.7.0`; empty: not decided yet
 };
 
 }  // namespace detcd::rpc

@@ -104,7 +104,6 @@ void HttpEndpoints::HandleHealth(HttpResponder& responder, HttpRequestId id, std
 void HttpEndpoints::Cancel(HttpResponder& responder, HttpRequestId id) {
   for (auto it = waiting_.begin(); it != waiting_.end(); ++it) {
     if (it->second.responder != &responder || it->second.id != id) continue;
-    backend_.Forget(Waiter{.transport = nullptr, .call = it->first});
     waiting_.erase(it);
     return;
   }
@@ -123,11 +122,12 @@ void HttpEndpoints::OnReadReady(const Waiter&, uint64_t token, ApiError error) {
 
 HttpResponse HttpEndpoints::Version() const {
   const std::string storage = backend_.Status().storage_version;
+  const std::string cluster = backend_.ClusterVersion();
   return {.status = 200,
           .content_type = "application/json",
           .headers = {},
           .body = absl::StrFormat(R"({"etcdserver":"%s","etcdcluster":"%s","storage":"%s"})", kServerVersion,
-                                  cluster_version_.empty() ? "not_decided" : cluster_version_,
+                                  cluster.empty() ? "not_decided" : cluster,
                                   storage.empty() ? "unknown" : storage)};
 }
 

@@ -23,9 +23,6 @@ class HttpEndpoints final : public HttpHandler, public ReadListener {
   void Cancel(HttpResponder& responder, HttpRequestId id) override;
   void OnReadReady(const Waiter& waiter, uint64_t token, ApiError error) override;
 
-  // `3.7.0`, as decided by the cluster; empty: not decided yet. Set by the apply loop, shown by /version.
-  void set_cluster_version(std::string version) { cluster_version_ = std::move(version); }
-
  private:
   struct WaitingRequest {
     HttpResponder* responder;
@@ -36,7 +33,6 @@ class HttpEndpoints final : public HttpHandler, public ReadListener {
   HttpResponse Version() const;
 
   Backend& backend_;
-  std::string cluster_version_;
   uint64_t next_token_ = 1;
   std::map<uint64_t, WaitingRequest> waiting_;  // by token; at most kReadsInFlightMax
 };

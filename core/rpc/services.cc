@@ -151,11 +151,8 @@ void Services::Impl::HalfClose(CallTransport& transport, CallId call) {
 }
 
 void Services::Impl::Cancel(CallTransport& transport, CallId call) {
-  // The backend is told also of calls that are not remembered here: a proposal waits there alone.
-  Waiter waiter{.transport = &transport, .call = call};
-  if (OpenCall* open = Find(transport, call)) waiter.method = open->method;
+  // A proposal, or a read under way, is not taken back: its answer finds a dead id.
   Drop(transport, call);
-  backend_.Forget(waiter);
 }
 
 void Services::Impl::Answer(const Waiter& waiter, const ProtoMessage& response) {
