@@ -223,18 +223,18 @@ TEST(StoreTest, DigestTellsHistoriesApart) {
 // --- against the plain twin --------------------------------------------------------------------------------------------
 
 rc::Gen<std::string> AnyKey() {
-  return rc::gen::element<std::string>(kNul, kNul + kNul, kNul + "a", "a", "a" + kNul, "aa", "ab", "b", "registry/a",
-                                       "registry/b", "registry", "\xff", "\xff\xff");
+  return rc::gen::elementOf(std::vector<std::string>{kNul, kNul + kNul, kNul + "a", "a", "a" + kNul, "aa", "ab", "b", "registry/a",
+                                       "registry/b", "registry", "\xff", "\xff\xff"});
 }
 rc::Gen<std::string> AnyEnd() {
-  return rc::gen::oneOf(rc::gen::element<std::string>("", kNul), AnyKey());
+  return rc::gen::oneOf(rc::gen::elementOf(std::vector<std::string>{"", kNul}), AnyKey());
 }
 
 RangeOptions AnyOptions(int64_t revision) {
   auto near = [&] {
     return *rc::gen::weightedOneOf<int64_t>({{6, rc::gen::just<int64_t>(0)},
                                              {3, rc::gen::inRange<int64_t>(-2, revision + 3)},
-                                             {1, rc::gen::element<int64_t>(kMin, kMax)}});
+                                             {1, rc::gen::elementOf(std::vector<int64_t>{kMin, kMax})}});
   };
   RangeOptions options;
   options.revision = Revision(near());
@@ -258,8 +258,8 @@ RC_GTEST_PROP(StoreProperty, AgreesWithTheModel, ()) {
     const int kind = *rc::gen::weightedElement<int>({{5, 0}, {2, 1}, {5, 2}});
     const std::string key = *AnyKey();
     if (kind == 0) {
-      const std::string value = *rc::gen::element<std::string>("", "x", "y", kNul);
-      const int64_t lease = *rc::gen::element<int64_t>(0, 0, 5, -1);
+      const std::string value = *rc::gen::elementOf(std::vector<std::string>{"", "x", "y", kNul});
+      const int64_t lease = *rc::gen::elementOf(std::vector<int64_t>{0, 0, 5, -1});
       const auto found = model.now().find(key);
       const auto before = Put(store, key, value, lease);
       RC_ASSERT(before.has_value() == (found != model.now().end()));

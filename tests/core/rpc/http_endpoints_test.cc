@@ -1,0 +1,98 @@
+#include "core/rpc/http_endpoints.h"
+
+#include "tests/support/fake_backend.h"
+
+namespace detcd::rpc {
+namespace {
+
+class HttpEndpointsTest : public ::testing::Test, public HttpResponder {
+ protected:
+  void Respond(HttpRequestId request, HttpResponse response) override {
+    EXPECT_TRUE(responses.emplace(request, std::move(response)).second);
+  }
+  HttpRequestId Get(std::string_view path, std::string_view query = "", std::string_view method = "GET") {
+    const HttpRequestId id = next_id_++;
+    endpoints.Handle(*this, id, {.method = method, .path = path, .query = query, .body = {}});
+    return id;
+  }
+
+  testing::FakeBackend backend;
+  HttpEndpoints endpoints{backend};
+  std::map<HttpRequestId, HttpResponse> responses;
+
+ private:
+  HttpRequestId next_id_ = 1;
+};
+
+HttpResponse Text(int status, std::string body) {
+  return {.status = status,
+          .content_type = "text/plain; charset=utf-8",
+          .headers = {{"X-Content-Type-Options", "nosniff"}},
+          .body = std::move(body)};
+}
+const HttpResponse kHealthy = {.status = 200,
+                               .content_type = "text/plain; charset=utf-8",
+                               .headers = {},
+                               .body = "{\"health\":\"true\",\"reason\":\"\"}"};
+
+TEST_F(HttpEndpointsTest, HealthWaitsForARead) {
+  const HttpRequestId id = Get("/health");
+  EXPECT_TRUE(responses.empty());
+  backend.FinishRead(ApiError::kOk);
+  EXPECT_EQ(responses[id], kHealthy);
+}
+
+TEST_F(HttpEndpointsTest, HealthTellsWhyTheReadFailed) {
+  const HttpRequestId id = Get("/health", "serializable=1&serializable=true");
+  backend.FinishRead(ApiError::kTimeout);
+  EXPECT_EQ(responses[id],
+            Text(503, "{\"health\":\"false\",\"reason\":\"RANGE ERROR:etcdserver: request timed out\"}\n"));
+}
+
+TEST_F(HttpEndpointsTest, HealthNeedsALeaderUnlessSerializable) {
+  backend.status.leader = MemberId();
+  EXPECT_EQ(responses[Get("/health")], Text(503, "{\"health\":\"false\",\"reason\":\"RAFT NO LEADER\"}\n"));
+  EXPECT_EQ(responses[Get("/health", "serializable=true")], kHealthy);
+  EXPECT_EQ(responses[Get("/health", "exclude=NOSPACE&serializ%61ble=tru%65&%zz=1")], kHealthy);
+  EXPECT_EQ(responses[Get("/health", "serializable=True")].status, 503);
+  EXPECT_EQ(responses[Get("/health", "serializable")].status, 503);
+  EXPECT_EQ(responses[Get("/health", "a;serializable=true")].status, 503);
+}
+
+TEST_F(HttpEndpointsTest, CancelledHealthIsNotAnswered) {
+  const HttpRequestId id = Get("/health");
+  endpoints.Cancel(*this, id);
+  endpoints.Cancel(*this, id);
+  EXPECT_EQ(backend.forgotten.size(), 1u);
+  backend.FinishRead(ApiError::kOk);
+  EXPECT_TRUE(responses.empty());
+}
+
+TEST_F(HttpEndpointsTest, VersionBeforeAndAfterItIsKnown) {
+  backend.status.storage_version.clear();
+  EXPECT_EQ(responses[Get("/version")].body,
+            "{\"etcdserver\":\"3.7.3\",\"etcdcluster\":\"not_decided\",\"storage\":\"unknown\"}");
+  backend.status.storage_version = "3.7.0";
+  endpoints.set_cluster_version("3.7.0");
+  EXPECT_EQ(responses[Get("/version")],
+            (HttpResponse{.status = 200,
+                          .content_type = "application/json",
+                          .headers = {},
+                          .body = "{\"etcdserver\":\"3.7.3\",\"etcdcluster\":\"3.7.0\",\"storage\":\"3.7.0\"}"}));
+}
+
+TEST_F(HttpEndpointsTest, OtherMethodsAndPathsAreRefused) {
+  for (const char* path : {"/health", "/version"}) {
+    for (const char* method : {"POST", "HEAD", "get"}) {
+      HttpResponse expected = Text(405, "Method Not Allowed\n");
+      expected.headers.insert(expected.headers.begin(), {"Allow", "GET"});
+      EXPECT_EQ(responses[Get(path, "", method)], expected);
+    }
+  }
+  for (const char* path : {"", "/", "/health/", "/versions", "/v2/keys"}) {
+    EXPECT_EQ(responses[Get(path)], Text(404, "404 page not found\n"));
+  }
+}
+
+}  // namespace
+}  // namespace detcd::rpc

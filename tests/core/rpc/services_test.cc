@@ -1,0 +1,275 @@
+#include "core/rpc/services.h"
+
+#include "core/base/limits.h"
+#include "core/proto/health.pb.h"
+#include "core/proto/rpc.pb.h"
+#include "tests/support/fake_backend.h"
+
+namespace detcd::rpc {
+namespace {
+
+using etcdserverpb::RangeRequest;
+
+class ServicesTest : public ::testing::Test {
+ protected:
+  // Opens a call with one message and the client's end.
+  CallId Start(Method method, const google::protobuf::Message& request, CallContext context = {}) {
+    const CallId call = next_call_++;
+    context.method = method;
+    services.Open(transport, call, context);
+    services.Message(transport, call, request);
+    services.HalfClose(transport, call);
+    return call;
+  }
+  CallStatus StatusOf(CallId call) { return transport.calls[call].status; }
+  std::vector<std::string> Sent(CallId call) { return transport.calls[call].sent; }
+  bool Finished(CallId call) { return transport.calls[call].finished; }
+
+  static RangeRequest RangeOf(std::string_view key) {
+    RangeRequest request;
+    request.set_key(std::string(key));
+    return request;
+  }
+
+  testing::FakeBackend backend;
+  testing::FakeTransport transport;
+  Services services{backend, {}};
+
+ private:
+  CallId next_call_ = 1;
+};
+
+constexpr char kHeader[] = "header { cluster_id: 10 member_id: 11 revision: 2 raft_term: 4 }";
+
+TEST_F(ServicesTest, RangeWaitsForItsReadIndexAndKeepsItsRequest) {
+  backend.Put("a", "1");
+  CallId call = 0;
+  {
+    auto request = std::make_unique<RangeRequest>(RangeOf("a"));
+    call = Start(Method::kRange, *request);
+  }
+  EXPECT_FALSE(Finished(call));
+  backend.FinishRead(ApiError::kOk);
+  EXPECT_EQ(Sent(call), std::vector<std::string>{std::string(kHeader) +
+      " kvs { key: \"a\" create_revision: 2 mod_revision: 2 version: 1 value: \"1\" } count: 1"});
+  EXPECT_TRUE(StatusOf(call).ok());
+  EXPECT_EQ(services.open_call_count(), 0u);
+}
+
+TEST_F(ServicesTest, SerializableRangeAnswersAtOnce) {
+  RangeRequest request = RangeOf("absent");
+  request.set_serializable(true);
+  const CallId call = Start(Method::kRange, request);
+  EXPECT_EQ(Sent(call), std::vector<std::string>{"header { cluster_id: 10 member_id: 11 revision: 1 raft_term: 4 }"});
+  EXPECT_TRUE(backend.reads.empty());
+}
+
+TEST_F(ServicesTest, RangeChecksInOrder) {
+  RangeRequest request;
+  request.set_sort_order(static_cast<RangeRequest::SortOrder>(3));
+  EXPECT_EQ(StatusOf(Start(Method::kRange, request)), ToCallStatus(ApiError::kEmptyKey));
+  request.set_key("a");
+  EXPECT_EQ(StatusOf(Start(Method::kRange, request)), ToCallStatus(ApiError::kInvalidSortOption));
+  request.set_sort_order(RangeRequest::NONE);
+  request.set_sort_target(static_cast<RangeRequest::SortTarget>(-1));
+  EXPECT_EQ(StatusOf(Start(Method::kRange, request)), ToCallStatus(ApiError::kInvalidSortOption));
+  request.set_sort_target(RangeRequest::KEY);
+  request.set_revision(2);
+  const CallId call = Start(Method::kRange, request);
+  EXPECT_FALSE(Finished(call));  // the revision is judged after the read index
+  backend.FinishRead(ApiError::kOk);
+  EXPECT_EQ(StatusOf(call), ToCallStatus(ApiError::kFutureRev));
+  EXPECT_TRUE(Sent(call).empty());
+}
+
+TEST_F(ServicesTest, FailedReadIndexEndsTheCall) {
+  for (ApiError error : {ApiError::kTimeout, ApiError::kLeaderChanged, ApiError::kStopped}) {
+    const CallId call = Start(Method::kRange, RangeOf("a"));
+    backend.FinishRead(error);
+    EXPECT_EQ(StatusOf(call), ToCallStatus(error));
+    EXPECT_TRUE(Sent(call).empty());
+  }
+  EXPECT_EQ(services.open_call_count(), 0u);
+}
+
+TEST_F(ServicesTest, PutIsProposedWholeAndForgotten) {
+  etcdserverpb::PutRequest put;
+  put.set_key("k");
+  put.set_value("v");
+  put.set_prev_kv(true);
+  const CallId call = Start(Method::kPut, put);
+  ASSERT_EQ(backend.proposals.size(), 1u);
+  EXPECT_EQ(backend.proposals[0].first.call, call);
+  EXPECT_EQ(backend.proposals[0].first.method, Method::kPut);
+  EXPECT_EQ(backend.proposals[0].second.ShortDebugString(),
+            "put { key: \"k\" value: \"v\" prev_kv: true } header { ID: 77 }");
+  EXPECT_EQ(put.ShortDebugString(), "key: \"k\" value: \"v\" prev_kv: true");
+  EXPECT_FALSE(Finished(call));
+  EXPECT_EQ(services.open_call_count(), 0u);
+}
+
+TEST_F(ServicesTest, PutChecksInOrder) {
+  etcdserverpb::PutRequest put;
+  put.set_ignore_value(true);
+  put.set_ignore_lease(true);
+  put.set_value("v");
+  put.set_lease(1);
+  EXPECT_EQ(StatusOf(Start(Method::kPut, put)), ToCallStatus(ApiError::kEmptyKey));
+  put.set_key("k");
+  EXPECT_EQ(StatusOf(Start(Method::kPut, put)), ToCallStatus(ApiError::kValueProvided));
+  put.clear_value();
+  EXPECT_EQ(StatusOf(Start(Method::kPut, put)), ToCallStatus(ApiError::kLeaseProvided));
+  put.clear_lease();
+  Start(Method::kPut, put);
+  EXPECT_EQ(backend.proposals.size(), 1u);
+}
+
+TEST_F(ServicesTest, DeleteRangeIsProposedUnlessItsKeyIsEmpty) {
+  etcdserverpb::DeleteRangeRequest erase;
+  EXPECT_EQ(StatusOf(Start(Method::kDeleteRange, erase)), ToCallStatus(ApiError::kEmptyKey));
+  erase.set_key("a");
+  erase.set_range_end("b");
+  Start(Method::kDeleteRange, erase);
+  ASSERT_EQ(backend.proposals.size(), 1u);
+  EXPECT_EQ(backend.proposals[0].second.ShortDebugString(),
+            "delete_range { key: \"a\" range_end: \"b\" } header { ID: 77 }");
+}
+
+TEST_F(ServicesTest, CancelOfAWaitingReadLeavesNothingBehind) {
+  const CallId call = Start(Method::kRange, RangeOf("a"));
+  services.Cancel(transport, call);
+  EXPECT_EQ(backend.forgotten, std::vector<CallId>{call});
+  EXPECT_EQ(services.open_call_count(), 0u);
+  backend.FinishRead(ApiError::kOk);
+  EXPECT_EQ(transport.finishes, 0);
+}
+
+TEST_F(ServicesTest, CancelReachesTheBackendForProposalsAndUnknownCallsToo) {
+  etcdserverpb::PutRequest put;
+  put.set_key("k");
+  const CallId call = Start(Method::kPut, put);
+  services.Cancel(transport, call);
+  services.Cancel(transport, 999);
+  services.Cancel(transport, 999);
+  EXPECT_EQ(backend.forgotten, (std::vector<CallId>{call, 999, 999}));
+}
+
+TEST_F(ServicesTest, LateMessagesAndEndsOfDeadCallsAreIgnored) {
+  services.Message(transport, 5, RangeOf("a"));
+  services.HalfClose(transport, 5);
+  services.Credit(transport, 5);
+  services.OnReadReady({.transport = &transport, .call = 5}, 0, ApiError::kOk);
+  EXPECT_EQ(transport.finishes, 0);
+  EXPECT_TRUE(backend.reads.empty());
+}
+
+TEST_F(ServicesTest, SecondMessageOfAUnaryCallIsIgnored) {
+  const CallId call = Start(Method::kRange, RangeOf("a"));
+  services.Message(transport, call, RangeOf("b"));
+  EXPECT_EQ(backend.reads.size(), 1u);
+}
+
+TEST_F(ServicesTest, HalfCloseWithoutAMessageForgetsAUnaryCall) {
+  services.Open(transport, 500, {.method = Method::kRange});
+  EXPECT_EQ(services.open_call_count(), 1u);
+  services.HalfClose(transport, 500);
+  EXPECT_EQ(services.open_call_count(), 0u);
+}
+
+TEST_F(ServicesTest, WaitingReadsAreBoundedByTheirBytes) {
+  RangeRequest request = RangeOf("a");
+  request.set_range_end(std::string(kReceiveBytesMax, 'z'));
+  CallId call = 0;
+  const size_t fit = kReadsInFlightBytesMax / request.ByteSizeLong();
+  for (size_t i = 0; i < fit; ++i) call = Start(Method::kRange, request);
+  EXPECT_FALSE(Finished(call));
+  EXPECT_EQ(StatusOf(Start(Method::kRange, request)), ToCallStatus(ApiError::kTooManyRequests));
+  services.Cancel(transport, call);
+  EXPECT_FALSE(Finished(Start(Method::kRange, request)));  // room again
+  while (!backend.reads.empty()) backend.FinishRead(ApiError::kOk);
+  EXPECT_EQ(services.open_call_count(), 0u);
+  EXPECT_FALSE(Finished(Start(Method::kRange, request)));
+}
+
+TEST_F(ServicesTest, CommonChecksComeBeforeTheMessage) {
+  EXPECT_EQ(StatusOf(Start(Method::kRange, RangeRequest(), {.client_api_version = "\xff"})),
+            ToCallStatus(ApiError::kInvalidClientAPIVersion));
+  backend.status.leader = MemberId();
+  EXPECT_EQ(StatusOf(Start(Method::kRange, RangeRequest(), {.has_leader = true})), ToCallStatus(ApiError::kNoLeader));
+  EXPECT_EQ(StatusOf(Start(Method::kRange, RangeRequest(), {.has_leader = true, .client_api_version = "\xff"})),
+            ToCallStatus(ApiError::kInvalidClientAPIVersion));
+  EXPECT_EQ(transport.finishes, 3);
+  EXPECT_FALSE(Finished(Start(Method::kRange, RangeOf("a"), {.client_api_version = "3.7"})));
+}
+
+TEST_F(ServicesTest, MethodsOutsideThisReleaseSaySoAtOnce) {
+  const CallId call = Start(Method::kTxn, etcdserverpb::TxnRequest());
+  EXPECT_EQ(StatusOf(call), (CallStatus{StatusCode::kUnimplemented,
+                                        "detcd: etcdserverpb.KV/Txn is not part of this release yet"}));
+  const CallId watch = Start(Method::kWatch, etcdserverpb::WatchRequest());
+  EXPECT_EQ(StatusOf(watch).code, StatusCode::kUnimplemented);
+  EXPECT_EQ(services.open_call_count(), 0u);
+}
+
+TEST_F(ServicesTest, AlarmListingGoesThroughTheLogAndChangesAreRefused) {
+  etcdserverpb::AlarmRequest alarm;
+  Start(Method::kAlarm, alarm);
+  ASSERT_EQ(backend.proposals.size(), 1u);
+  EXPECT_TRUE(backend.proposals[0].second.has_alarm());
+  alarm.set_action(etcdserverpb::AlarmRequest::ACTIVATE);
+  EXPECT_EQ(StatusOf(Start(Method::kAlarm, alarm)).code, StatusCode::kUnimplemented);
+}
+
+TEST_F(ServicesTest, StatusShowsTheMember) {
+  backend.status.backend_bytes = 100;
+  backend.status.backend_bytes_in_use = 60;
+  const CallId call = Start(Method::kStatus, etcdserverpb::StatusRequest());
+  EXPECT_EQ(Sent(call), std::vector<std::string>{
+      "header { cluster_id: 10 member_id: 11 revision: 1 raft_term: 4 } version: \"3.7.3\" dbSize: 100 leader: 11 "
+      "raftIndex: 9 raftTerm: 5 raftAppliedIndex: 8 dbSizeInUse: 60 storageVersion: \"3.7.0\" "
+      "dbSizeQuota: 2147483648 downgradeInfo { }"});
+  backend.status.leader = MemberId();
+  const CallId without = Start(Method::kStatus, etcdserverpb::StatusRequest());
+  EXPECT_THAT(Sent(without)[0], ::testing::HasSubstr("errors: \"etcdserver: no leader\""));
+}
+
+TEST_F(ServicesTest, MemberListLeavesTheRevisionOut) {
+  backend.members = {{.id = MemberId(11), .name = "a", .peer_urls = {"http://p"}, .client_urls = {"http://c"}}};
+  const std::string expected =
+      "header { cluster_id: 10 member_id: 11 raft_term: 4 } members { ID: 11 name: \"a\" peerURLs: \"http://p\" "
+      "clientURLs: \"http://c\" }";
+  etcdserverpb::MemberListRequest request;
+  EXPECT_EQ(Sent(Start(Method::kMemberList, request)), std::vector<std::string>{expected});
+  request.set_linearizable(true);
+  const CallId call = Start(Method::kMemberList, request);
+  EXPECT_FALSE(Finished(call));
+  backend.FinishRead(ApiError::kOk);
+  EXPECT_EQ(Sent(call), std::vector<std::string>{expected});
+}
+
+TEST_F(ServicesTest, HealthKnowsOneServiceOfTheEmptyName) {
+  grpc::health::v1::HealthCheckRequest request;
+  EXPECT_EQ(Sent(Start(Method::kHealthCheck, request)), std::vector<std::string>{"status: SERVING"});
+  EXPECT_EQ(Sent(Start(Method::kHealthList, grpc::health::v1::HealthListRequest())),
+            std::vector<std::string>{"statuses { key: \"\" value { status: SERVING } }"});
+  request.set_service("x");
+  EXPECT_EQ(StatusOf(Start(Method::kHealthCheck, request)), (CallStatus{StatusCode::kNotFound, "unknown service"}));
+  const CallId watch = Start(Method::kHealthWatch, request);
+  EXPECT_EQ(Sent(watch), std::vector<std::string>{"status: SERVICE_UNKNOWN"});
+  EXPECT_FALSE(Finished(watch));
+  services.Cancel(transport, watch);
+  EXPECT_EQ(services.open_call_count(), 0u);
+}
+
+TEST_F(ServicesTest, CallsOfTwoTransportsWithOneIdAreTwoCalls) {
+  testing::FakeTransport other;
+  services.Open(transport, 900, {.method = Method::kRange});
+  services.Open(other, 900, {.method = Method::kStatus});
+  services.Message(other, 900, etcdserverpb::StatusRequest());
+  EXPECT_EQ(other.finishes, 1);
+  EXPECT_EQ(transport.finishes, 0);
+  EXPECT_EQ(services.open_call_count(), 1u);
+}
+
+}  // namespace
+}  // namespace detcd::rpc

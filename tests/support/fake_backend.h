@@ -1,0 +1,87 @@
+// A backend and a transport that only remember what they were asked, so that a test decides what happens next.
+#pragma once
+
+#include <algorithm>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include <google/protobuf/message.h>
+
+#include "core/proto/raft_internal.pb.h"
+#include "core/rpc/backend.h"
+#include "core/rpc/call.h"
+
+namespace detcd::testing {
+
+class FakeBackend final : public rpc::Backend {
+ public:
+  struct Read {
+    rpc::Waiter waiter;
+    rpc::ReadListener* listener;
+    uint64_t token;
+  };
+
+  void Propose(const rpc::Waiter& waiter, etcdserverpb::InternalRaftRequest& request) override {
+    request.mutable_header()->set_id(77);
+    proposals.push_back({waiter, request});
+  }
+  void LinearizableRead(const rpc::Waiter& waiter, rpc::ReadListener& listener, uint64_t token) override {
+    reads.push_back({waiter, &listener, token});
+  }
+  void Forget(const rpc::Waiter& waiter) override { forgotten.push_back(waiter.call); }
+  const mvcc::Store& store() const override { return store_; }
+  rpc::MemberStatus Status() const override { return status; }
+  std::vector<rpc::MemberRow> Members() const override { return members; }
+  bool HasLeader() const override { return !status.leader.IsZero(); }
+
+  // Answers the oldest waiting read.
+  void FinishRead(rpc::ApiError error) {
+    const Read read = reads.front();
+    reads.erase(reads.begin());
+    read.listener->OnReadReady(read.waiter, read.token, error);
+  }
+  void Put(std::string_view key, std::string_view value) {
+    store_.Begin();
+    store_.Put(Bytes::Copy(key), Bytes::Copy(value), LeaseId());
+    store_.Commit();
+  }
+
+  rpc::MemberStatus status = {.cluster = ClusterId(10), .member = MemberId(11), .leader = MemberId(11),
+                              .term = Term(5), .applied_term = Term(4), .commit_index = LogIndex(9),
+                              .applied_index = LogIndex(8), .storage_version = "3.7.0"};
+  std::vector<rpc::MemberRow> members;
+  std::vector<std::pair<rpc::Waiter, etcdserverpb::InternalRaftRequest>> proposals;
+  std::vector<Read> reads;
+  std::vector<rpc::CallId> forgotten;
+
+ private:
+  mvcc::Store store_;
+};
+
+class FakeTransport final : public rpc::CallTransport {
+ public:
+  struct Call {
+    std::vector<std::string> sent;  // text form of each message
+    bool finished = false;
+    rpc::CallStatus status;
+
+    friend bool operator==(const Call&, const Call&) = default;
+  };
+
+  void Send(rpc::CallId call, const google::protobuf::Message& response) override {
+    calls[call].sent.push_back(response.ShortDebugString());
+  }
+  bool Writable(rpc::CallId) const override { return true; }
+  void Finish(rpc::CallId call, rpc::CallStatus status) override {
+    ++finishes;
+    calls[call].finished = true;
+    calls[call].status = std::move(status);
+  }
+
+  std::map<rpc::CallId, Call> calls;
+  int finishes = 0;
+};
+
+}  // namespace detcd::testing
