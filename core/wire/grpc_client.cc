@@ -305,6 +305,7 @@ void GrpcClient::EndTurn() {
     writer_.Append(Bytes::Copy(frames_));
   }
   writer_.Flush(*stream_);
+  if (session_.Finished() && writer_.backlog() == 0) return Disconnect(IoError::kReset);
   if (closing_ && open_calls_ == 0 && writer_.backlog() == 0) {
     stream_->CloseWrite();
     Disconnect(IoError::kOk);

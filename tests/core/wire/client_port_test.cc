@@ -1,0 +1,271 @@
+// HTTP/1.x and the choice of protocol on the client port.
+#include "core/wire/client_port.h"
+
+#include "tests/core/wire/grpc_world.h"
+
+namespace detcd::wire {
+namespace {
+
+using rpc::Method;
+
+// Answers /health at once, /slow when told, wrong methods and other paths as etcd does.
+class Pages final : public HttpHandler {
+ public:
+  void Handle(HttpResponder& responder, HttpRequestId id, const HttpRequest& request) override {
+    seen.push_back(request.method + " " + request.target + " " + request.body);
+    if (request.path() == "/slow") {
+      slow.push_back(id);
+    } else if (request.path() == "/echo") {
+      responder.Respond(id, {.body = request.body});
+    } else if (request.path() != "/health") {
+      responder.Respond(id, NotFound());
+    } else if (request.method != "GET") {
+      responder.Respond(id, MethodNotAllowed());
+    } else {
+      responder.Respond(id, {.body = "{\"health\":\"true\",\"reason\":\"\"}"});
+    }
+  }
+  void Abandon(HttpRequestId) override { ++abandoned; }
+
+  std::vector<std::string> seen;
+  std::vector<HttpRequestId> slow;
+  int abandoned = 0;
+};
+
+struct PortWorld {
+  ~PortWorld() {
+    port.reset();
+    http1.reset();
+    for (auto& raw : raws) raw->stream.reset();
+  }
+
+  GrpcWorld::Raw& Connect() {
+    raws.push_back(std::make_unique<GrpcWorld::Raw>(std::numeric_limits<size_t>::max()));
+    GrpcWorld::Raw& raw = *raws.back();
+    raw.stream = raw.pair.TakeEnd(0);
+    raw.stream->SetListener(raw);
+    port->OnAccept(raw.pair.TakeEnd(1));
+    raw.pair.Connect();
+    return raw;
+  }
+
+  void Run(size_t segment = std::numeric_limits<size_t>::max()) {
+    for (bool any = true; any;) {
+      any = grpc.events.RunOne();
+      http1->EndTurn();
+      grpc.server->EndTurn();
+      for (auto& raw : raws) {
+        any |= raw->pair.Deliver(1, segment);
+        any |= raw->pair.Deliver(0, segment);
+      }
+    }
+  }
+
+  GrpcWorld grpc;
+  Pages pages;
+  std::vector<std::unique_ptr<GrpcWorld::Raw>> raws;
+  std::unique_ptr<Http1Server> http1 = std::make_unique<Http1Server>(grpc.clock, pages);
+  std::unique_ptr<ClientPort> port = std::make_unique<ClientPort>(grpc.clock, grpc.server.get(), http1.get());
+};
+
+constexpr std::string_view kGood =
+    "HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: 29\r\n\r\n"
+    "{\"health\":\"true\",\"reason\":\"\"}";
+
+TEST(ClientPortTest, SniffNeedsTheWholePrefaceStart) {
+  EXPECT_EQ(Sniff(""), std::nullopt);
+  EXPECT_EQ(Sniff("P"), std::nullopt);
+  EXPECT_EQ(Sniff("PRI * HTTP/2."), std::nullopt);
+  EXPECT_EQ(Sniff("PRI * HTTP/2.0"), Protocol::kHttp2);
+  EXPECT_EQ(Sniff("PRI * HTTP/2.0\r\n\r\nSM"), Protocol::kHttp2);
+  EXPECT_EQ(Sniff("PO"), Protocol::kHttp1);
+  EXPECT_EQ(Sniff(std::string_view("\0", 1)), Protocol::kHttp1);
+}
+
+TEST(ClientPortTest, OnePortServesBothProtocols) {
+  PortWorld world;
+  auto& http = world.Connect();
+  http.Write("GET /health HTTP/1.1\r\nHost: x\r\n\r\n");
+  NotingListener listener;
+  StreamPair pair;
+  GrpcClient client(world.grpc.clock, listener);
+  auto stream = pair.TakeEnd(0);
+  stream->SetListener(client.stream_listener());
+  client.Attach(std::move(stream));
+  world.port->OnAccept(pair.TakeEnd(1));
+  pair.Connect();
+  const auto request = RangeOf("a");
+  client.Start(Method::kRange, &request, {.token = 1});
+  for (int i = 0; i < 200; ++i) {
+    client.EndTurn();
+    pair.Deliver(1, 7);
+    pair.Deliver(0, 7);
+    world.Run(7);
+  }
+  EXPECT_EQ(http.received, kGood);
+  EXPECT_TRUE(listener.ended[1].ok());
+  pair.Reset();
+}
+
+TEST(ClientPortTest, SilentConnectionIsClosed) {
+  PortWorld world;
+  auto& silent = world.Connect();
+  auto& halfway = world.Connect();
+  halfway.Write("PRI * HT");
+  auto& slow_head = world.Connect();
+  slow_head.Write("GET / HTT");
+  world.Run();
+  world.grpc.clock.Advance(kHttpHeaderTimeout);
+  world.Run();
+  EXPECT_TRUE(silent.ended);
+  EXPECT_TRUE(halfway.ended);
+  EXPECT_TRUE(slow_head.ended);
+  EXPECT_EQ(world.port->undecided_count(), 0u);
+  EXPECT_EQ(world.grpc.clock.armed(), 0u);
+}
+
+TEST(ClientPortTest, ConnectionThatEndsUndecidedIsForgotten) {
+  PortWorld world;
+  auto& gone = world.Connect();
+  gone.Write("PRI");
+  gone.stream->CloseWrite();
+  auto& reset = world.Connect();
+  world.Run();
+  reset.pair.Reset();
+  EXPECT_EQ(world.port->undecided_count(), 0u);
+}
+
+TEST(Http1ServerTest, PipelinedRequestsAreAnsweredInOrder) {
+  PortWorld world;
+  auto& raw = world.Connect();
+  raw.Write("GET /slow HTTP/1.1\r\nHost: x\r\n\r\nGET /health HTTP/1.1\r\nHost: x\r\n\r\n");
+  world.Run(5);
+  EXPECT_EQ(world.pages.seen.size(), 1u);
+  EXPECT_EQ(raw.received, "");
+  world.http1->Respond(world.pages.slow[0], {.body = "late"});
+  world.http1->Respond(world.pages.slow[0], {.body = "twice"});
+  world.Run(5);
+  EXPECT_EQ(raw.received, "HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: 4\r\n\r\nlate" +
+                              std::string(kGood));
+  EXPECT_FALSE(raw.ended);
+}
+
+TEST(Http1ServerTest, WrongMethodAndUnknownPathAnswerAsEtcd) {
+  PortWorld world;
+  auto& raw = world.Connect();
+  raw.Write("POST /health HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n");
+  world.Run();
+  EXPECT_EQ(raw.received,
+            "HTTP/1.1 405 Method Not Allowed\r\nContent-Type: text/plain; charset=utf-8\r\n"
+            "X-Content-Type-Options: nosniff\r\nAllow: GET\r\nContent-Length: 19\r\n\r\nMethod Not Allowed\n");
+  raw.received.clear();
+  raw.Write("HEAD /nothing HTTP/1.1\r\nHost: x\r\n\r\n");
+  world.Run();
+  EXPECT_EQ(raw.received,
+            "HTTP/1.1 404 Not Found\r\nContent-Type: text/plain; charset=utf-8\r\n"
+            "X-Content-Type-Options: nosniff\r\nContent-Length: 19\r\n\r\n");
+}
+
+TEST(Http1ServerTest, Http10ClosesAfterTheAnswer) {
+  PortWorld world;
+  auto& raw = world.Connect();
+  raw.Write("GET /health HTTP/1.0\r\n\r\n");
+  world.Run();
+  EXPECT_TRUE(raw.ended);
+  EXPECT_TRUE(raw.received.starts_with("HTTP/1.0 200 OK\r\n"));
+}
+
+TEST(Http1ServerTest, BadRequestIsToldAndClosed) {
+  PortWorld world;
+  auto& raw = world.Connect();
+  raw.Write("NONSENSE\r\n\r\n");
+  world.Run();
+  EXPECT_TRUE(raw.received.starts_with("HTTP/1.1 400 Bad Request\r\n"));
+  EXPECT_TRUE(raw.ended);
+  EXPECT_EQ(world.http1->connection_count(), 0u);
+}
+
+TEST(Http1ServerTest, HeadAndBodyHaveTheirLimits) {
+  PortWorld world;
+  auto& head = world.Connect();
+  head.Write("GET / HTTP/1.1\r\nX: " + std::string(kHttpHeaderBytesMax, 'x') + "\r\n\r\n");
+  auto& body = world.Connect();
+  body.Write("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: " + std::to_string(kHttpBodyBytesMax + 1) + "\r\n\r\n");
+  auto& endless = world.Connect();
+  endless.Write(std::string(kHttpHeaderBytesMax + 1, 'G'));
+  auto& fits = world.Connect();
+  fits.Write("POST /echo HTTP/1.1\r\nHost: x\r\nContent-Length: " + std::to_string(kHttpBodyBytesMax) + "\r\n\r\n" +
+             std::string(kHttpBodyBytesMax, 'b'));
+  world.Run(50'000);
+  EXPECT_TRUE(head.received.starts_with("HTTP/1.1 431 ")) << head.received;
+  EXPECT_TRUE(body.received.starts_with("HTTP/1.1 413 ")) << body.received;
+  EXPECT_TRUE(endless.received.starts_with("HTTP/1.1 4")) << endless.received;
+  EXPECT_TRUE(fits.received.starts_with("HTTP/1.1 200 OK"));
+  EXPECT_TRUE(head.ended && body.ended && endless.ended);
+  EXPECT_FALSE(fits.ended);
+}
+
+TEST(Http1ServerTest, ChunkedBodyAndExpectContinue) {
+  PortWorld world;
+  auto& raw = world.Connect();
+  raw.Write("POST /echo HTTP/1.1\r\nHost: x\r\nExpect: 100-continue\r\nTransfer-Encoding: chunked\r\n\r\n");
+  world.Run();
+  EXPECT_EQ(raw.received, "HTTP/1.1 100 Continue\r\n\r\n");
+  raw.received.clear();
+  raw.Write("3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n");
+  world.Run(1);
+  EXPECT_TRUE(raw.received.ends_with("\r\n\r\nabcde"));
+}
+
+TEST(Http1ServerTest, ClientThatLeavesAbandonsItsRequest) {
+  PortWorld world;
+  auto& raw = world.Connect();
+  raw.Write("GET /slow HTTP/1.1\r\nHost: x\r\n\r\n");
+  world.Run();
+  raw.pair.Reset();
+  EXPECT_EQ(world.pages.abandoned, 1);
+  world.http1->Respond(world.pages.slow[0], {.body = "late"});
+  world.Run();
+}
+
+TEST(Http1ServerTest, ShutdownClosesIdleConnectionsAtOnceAndBusyOnesAfterTheAnswer) {
+  PortWorld world;
+  auto& idle = world.Connect();
+  idle.Write("GET /health HTTP/1.1\r\nHost: x\r\n\r\n");
+  auto& busy = world.Connect();
+  busy.Write("GET /slow HTTP/1.1\r\nHost: x\r\n\r\n");
+  world.Run();
+  world.http1->Shutdown();
+  world.Run();
+  EXPECT_TRUE(idle.ended);
+  EXPECT_FALSE(busy.ended);
+  world.http1->Respond(world.pages.slow[0], {.body = "late"});
+  world.Run();
+  EXPECT_TRUE(busy.ended);
+  EXPECT_TRUE(busy.received.ends_with("Connection: close\r\n\r\nlate"));
+}
+
+RC_GTEST_PROP(ClientPortProperty, AnyBytesEndInAnAnswerOrAClose, (std::vector<uint8_t> noise)) {
+  PortWorld world;
+  const auto segment = *rc::gen::inRange<size_t>(1, 50);
+  const auto start = *rc::gen::element<std::string>("", "GET ", "GET /health HTTP/1.1\r\n", "POST /echo HTTP/1.1\r\n",
+                                                    "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n", "PRI * HTTP/2.0");
+  auto& raw = world.Connect();
+  auto& other = world.Connect();
+  raw.Write(start + std::string(noise.begin(), noise.end()));
+  raw.stream->CloseWrite();
+  world.Run(segment);
+  world.grpc.clock.Advance(kHttpHeaderTimeout);
+  world.Run(segment);
+  RC_ASSERT(raw.ended);
+  RC_ASSERT(world.grpc.server->connection_count() == 0);
+  RC_ASSERT(world.grpc.service.live.empty());
+  auto& late = world.Connect();
+  late.Write("GET /health HTTP/1.1\r\nHost: x\r\n\r\n");
+  world.Run(segment);
+  RC_ASSERT(late.received == kGood);
+  RC_ASSERT(other.ended);
+}
+
+}  // namespace
+}  // namespace detcd::wire
