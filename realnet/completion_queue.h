@@ -10,8 +10,8 @@
 
 namespace detcd::realnet {
 
-// What a worker hands to the loop. Made, completed and destroyed on the loop's thread (it may hold Bytes, whose count is
-// not atomic); a worker only passes the pointer.
+// What a worker hands to the loop. Made, completed and destroyed on the loop's thread (it may hold Bytes, whose count
+// is not atomic); a worker only passes the pointer.
 class Completion {
  public:
   virtual ~Completion() = default;

@@ -184,9 +184,9 @@ IoError ReadUpTo(int descriptor, uint64_t offset, uint64_t size, Bytes& out) {
   return error;
 }
 
-// fallocate, not zeros: it takes no time on the log's thread, while 64 MB of zeros would hold up the syncs of the segment
-// in use, and it writes nothing twice. The price is that the first sync over a part of the file converts its extents
-// (1.3 to 1.5 times the latency of a sync over written zeros, measured on ext4), which group commit shares out.
+// fallocate, not zeros: it takes no time on the log's thread, while 64 MB of zeros would hold up the syncs of the
+// segment in use, and it writes nothing twice. The price is that the first sync over a part of the file converts its
+// extents (1.3 to 1.5 times the latency of a sync over written zeros, measured), which group commit shares out.
 IoError AllocateTo(int descriptor, uint64_t size) {
   if (size == 0) return IoError::kOk;
   if (!Fits(0, size)) return IoError::kNoSpace;

@@ -26,8 +26,8 @@ std::string_view LevelName(LogLevel level) {
   return "info";
 }
 
-// The length of the UTF-8 sequence at the start of `text` (RFC 3629: no overlong forms, surrogates, or beyond U+10FFFF);
-// 0 when there is none.
+// The length of the UTF-8 sequence at the start of `text` (RFC 3629: no overlong forms, surrogates, or beyond
+// U+10FFFF); 0 when there is none.
 size_t SequenceSize(std::string_view text) {
   const auto byte = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
   const uint8_t first = byte(0);

@@ -4,8 +4,8 @@
 // posted so far, each source bounded (kTurn...) so that none starves another; then OnEndTurn. Work left over and posts
 // made in OnEndTurn run in the next turn, which does not sleep.
 //
-// Descriptors are registered once, edge-triggered, for both directions: no epoll_ctl follows a read, a write or a pause.
-// The owner of a descriptor remembers what the edges told it; one that stops before the kernel said EAGAIN calls
+// Descriptors are registered once, edge-triggered, for both directions: no epoll_ctl follows a read, a write or a
+// pause. The owner of a descriptor remembers what the edges told it; one that stops before the kernel said EAGAIN calls
 // Schedule and is asked again in the next turn.
 #pragma once
 

@@ -31,8 +31,8 @@ class RealFileSystem final : public FileSystem {
   std::unique_ptr<Directory> OpenDirectory(std::string_view path, bool create, FileListener& listener,
                                            FileToken token) override;
 
-  // Drops calls not begun, waits for those that run, and closes all descriptors, whose locks end thereby. Handles may be
-  // destroyed later, but before the file system.
+  // Drops calls not begun, waits for those that run, and closes all descriptors, whose locks end thereby. Handles may
+  // be destroyed later, but before the file system.
   void End();
 
   // --- for the handles

@@ -258,7 +258,7 @@ void RealStream::OnLoopEnd() {
 void RealStream::CloseDescriptor(bool reset) {
   loop_.Forget(id_);
   if (reset) {
-    // Closing then sends a reset in place of an end (RFC 9293, section 3.10.4, ABORT).
+    // Closing then sends a reset in place of an end (RFC 9293, section 3.10.5, ABORT).
     const linger at_once = {.l_onoff = 1, .l_linger = 0};
     ::setsockopt(descriptor_, SOL_SOCKET, SO_LINGER, &at_once, sizeof(at_once));
   }

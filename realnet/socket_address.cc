@@ -72,7 +72,8 @@ Address FromSocketAddress(const SocketAddress& address) {
     return {.host = std::move(host), .port = ntohs(in6->sin6_port)};
   }
   const auto* un = reinterpret_cast<const sockaddr_un*>(&address.storage);
-  const size_t path_bytes = address.size > offsetof(sockaddr_un, sun_path) ? address.size - offsetof(sockaddr_un, sun_path) : 0;
+  constexpr size_t kPathStart = offsetof(sockaddr_un, sun_path);
+  const size_t path_bytes = address.size > kPathStart ? address.size - kPathStart : 0;
   return {.host = std::string(un->sun_path, ::strnlen(un->sun_path, path_bytes)), .is_unix = true};
 }
 

@@ -1,5 +1,5 @@
-// Armed timers as a binary heap that knows where each timer stands, so that arming again and disarming cost O(log n) and
-// no allocation. Ties go to the one armed first.
+// Armed timers as a binary heap that knows where each timer stands, so that arming again and disarming cost O(log n)
+// and no allocation. Ties go to the one armed first.
 #pragma once
 
 #include <cstddef>

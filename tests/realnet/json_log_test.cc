@@ -82,8 +82,8 @@ class StalledReaderTest : public ::testing::TestWithParam<bool> {
 
 TEST_P(StalledReaderTest, LinesAreDroppedAndCountedAndNoneIsTorn) {
   JsonLog log(ends_[1], LogLevel::kInfo);
-  const std::string text(3'000, 'x');
-  for (int i = 0; i < 1'000; ++i) log.Emit({LogLevel::kInfo, "a/b", text, nullptr, 0});
+  const std::string text(30'001, 'x');  // longer than a pipe takes whole
+  for (int i = 0; i < 100; ++i) log.Emit({LogLevel::kInfo, "a/b", text, nullptr, 0});
   EXPECT_GT(log.dropped(), 0u);
   std::string read = ReadAvailable(ends_[0]);
   log.Emit({LogLevel::kInfo, "a/b", "last", nullptr, 0});

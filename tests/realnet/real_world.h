@@ -1,4 +1,5 @@
-// The contract suite's world over the operating system: two hosts in one process and one thread, with temporary folders.
+// The contract suite's world over the operating system: two hosts in one process and one thread, with temporary
+// folders.
 #pragma once
 
 #include <memory>
