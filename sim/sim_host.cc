@@ -60,6 +60,9 @@ void SimHost::Stop(bool ok, std::string reason) {
   stopped_ = true;
   stopped_ok_ = ok;
   stop_reason_ = std::move(reason);
+  // A stop from outside an event (while the member is being built) needs an event after which the world looks.
+  EventQueue& queue = parts_.context.queue;
+  if (!ended_ && !queue.IsPending(run_event_)) ScheduleRun(queue.now());
 }
 
 void SimHost::End() {
@@ -115,6 +118,7 @@ bool SimHost::OnEvent(const Event& event) {
 
 bool SimHost::RunNext() {
   EventQueue& queue = parts_.context.queue;
+  if (stopped_) return false;
   if (queue.now() < paused_until_) {
     parts_.context.effects.Effective(FaultKind::kPause);
     ScheduleRun(paused_until_);

@@ -175,6 +175,14 @@ void SimUniverse::JumpWall(EndpointId endpoint, Duration by) {
   machines_[endpoint]->clock.JumpWall(by);
 }
 
+bool SimUniverse::CorruptFile(EndpointId endpoint, std::string_view path, uint64_t offset, uint32_t bit) {
+  context_.effects.Armed(FaultKind::kCorruption);
+  const std::shared_ptr<Inode> file = disk(endpoint).Walk(path);
+  if (file == nullptr || file->is_folder || !file->FlipBit(offset, bit)) return false;
+  context_.effects.Effective(FaultKind::kCorruption);
+  return true;
+}
+
 void SimUniverse::StallDiskUntil(EndpointId endpoint, int64_t time) {
   context_.effects.Armed(FaultKind::kSyncStall);
   machines_[endpoint]->files.StallUntil(time);

@@ -88,6 +88,8 @@ class SimUniverse final : private Inboxes {
   void FreezeClock(EndpointId endpoint) { SetDrift(endpoint, kFrozenPpm); }
   void JumpWall(EndpointId endpoint, Duration by);
   void StallDiskUntil(EndpointId endpoint, int64_t time);
+  // Flips one bit of a stored file, as a failing medium does; false when there is no such byte.
+  bool CorruptFile(EndpointId endpoint, std::string_view path, uint64_t offset, uint32_t bit);
   DiskKnobs& disk_knobs(EndpointId endpoint) { return machines_[endpoint]->files.knobs(); }
   SimDisk& disk(EndpointId endpoint) { return machines_[endpoint]->files.disk(); }
   const SimClock& clock(EndpointId endpoint) const { return machines_[endpoint]->clock; }

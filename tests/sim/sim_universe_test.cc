@@ -261,6 +261,71 @@ TEST(SimHostTest, TimerFollowsAClockThatIsSetWhileArmed) {
   universe.End(0);
 }
 
+TEST(SimHostTest, StopOutsideAnEventEndsTheIncarnationAtItsNextEvent) {
+  SimUniverse universe({.endpoints = 1});
+  Host& host = universe.Start(0);
+  PostRecorder posts;
+  host.Stop(false, "damaged data directory");
+  host.events().Post(posts, 1);
+  const StepResult step = universe.Step();
+  EXPECT_TRUE(step.stopped);
+  EXPECT_FALSE(universe.IsUp(0));
+  EXPECT_EQ(universe.LastHost(0).stop_reason(), "damaged data directory");
+  EXPECT_TRUE(posts.tokens.empty());
+}
+
+// Opens w/a at endpoint 0; the file's calls are heard by `recorder`.
+struct DiskWorld {
+  DiskWorld() : universe({.endpoints = 1}) {
+    directory = universe.Start(0).files().OpenDirectory("w", true, recorder, 1);
+    file = directory->Open("a", OpenMode::kCreateNew, recorder, 2);
+    const Bytes bytes = Bytes::Copy("content");
+    file->WriteAt(0, {&bytes, 1}, 3);
+    RunFor(universe, Millis(100));
+  }
+  ~DiskWorld() { universe.End(0); }
+  SimUniverse universe;
+  FileRecorder recorder;
+  std::unique_ptr<Directory> directory;
+  std::unique_ptr<File> file;
+};
+
+TEST(SimFilesTest, StalledDiskCompletesNothingUntilItIsOver) {
+  DiskWorld world;
+  world.universe.StallDiskUntil(0, world.universe.now() + Seconds(3).nanos);
+  world.file->Sync(4);
+  RunFor(world.universe, Millis(2'999));
+  EXPECT_FALSE(world.recorder.Has(4));
+  RunFor(world.universe, Millis(100));
+  EXPECT_TRUE(world.recorder.Has(4));
+  EXPECT_GT(world.universe.effects().effective(FaultKind::kSyncStall), 0u);
+}
+
+TEST(SimFilesTest, CertainErrorsAreSaid) {
+  DiskWorld world;
+  world.universe.disk_knobs(0).sync_error_permille = 1000;
+  world.universe.disk_knobs(0).read_error_permille = 1000;
+  world.universe.disk_knobs(0).write_error_permille = 1000;
+  const Bytes bytes = Bytes::Copy("x");
+  world.file->Sync(4);
+  world.file->ReadAt(0, 1, 5);
+  world.file->WriteAt(0, {&bytes, 1}, 6);
+  world.directory->Sync(7);
+  RunFor(world.universe, Seconds(1));
+  for (FileToken token : {4, 5, 6, 7}) EXPECT_EQ(world.recorder.results.at(token).error, IoError::kDevice);
+  EXPECT_EQ(world.universe.effects().effective(FaultKind::kDeviceError), 2u);
+}
+
+TEST(SimFilesTest, CorruptionFlipsOneBit) {
+  DiskWorld world;
+  EXPECT_TRUE(world.universe.CorruptFile(0, "w/a", 0, 0));
+  EXPECT_FALSE(world.universe.CorruptFile(0, "w/a", 7, 0)) << "beyond the end";
+  EXPECT_FALSE(world.universe.CorruptFile(0, "w/absent", 0, 0));
+  world.file->ReadAt(0, 7, 4);
+  RunFor(world.universe, Seconds(1));
+  EXPECT_EQ(world.recorder.results.at(4).data.view(), "bontent");
+}
+
 TEST(SimHostTest, TraceKnowsWhichEventItFollowsFrom) {
   struct Tracer final : PostListener {
     explicit Tracer(Host& h) : host(h) {}
