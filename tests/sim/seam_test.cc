@@ -38,17 +38,19 @@ class SimWorld final : public SeamWorld {
   uint16_t next_port_ = 2'379;
 };
 
-std::unique_ptr<SeamWorld> MakeSimWorld() {
-  return std::make_unique<SimWorld>(sim::UniverseKnobs{.seed = 1, .endpoints = 2});
+template <uint64_t kSeed>
+std::unique_ptr<SeamWorld> MakePlainWorld() {
+  return std::make_unique<SimWorld>(sim::UniverseKnobs{.seed = kSeed, .endpoints = 2});
 }
 
 // Every law that may disturb without breaking a promise, turned up.
-std::unique_ptr<SeamWorld> MakeRoughSimWorld() {
-  sim::UniverseKnobs knobs = {.seed = 2, .endpoints = 2};
+template <uint64_t kSeed>
+std::unique_ptr<SeamWorld> MakeRoughWorld() {
+  sim::UniverseKnobs knobs = {.seed = kSeed, .endpoints = 2};
   knobs.link.delay = {sim::DelayShape::kBimodal, Micros(10), Micros(200), Millis(5), 200};
   knobs.link.segment_loss_permille = 20;
   knobs.streams.buffer_bytes = 4'096;
-  knobs.streams.partial_write_permille = 0;
+  knobs.streams.partial_write_permille = 500;
   knobs.streams.short_delivery_permille = 800;
   knobs.streams.retransmit_first = Millis(2);
   knobs.processor.wake = sim::DelayLaw::Uniform(Micros(0), Micros(200));
@@ -58,8 +60,12 @@ std::unique_ptr<SeamWorld> MakeRoughSimWorld() {
   return std::make_unique<SimWorld>(knobs);
 }
 
-INSTANTIATE_TEST_SUITE_P(Sim, SeamContract, ::testing::Values(&MakeSimWorld, &MakeRoughSimWorld),
-                         [](const auto& tested) { return tested.index == 0 ? "Plain" : "Rough"; });
+INSTANTIATE_TEST_SUITE_P(Plain, SeamContract, ::testing::Values(&MakePlainWorld<1>, &MakePlainWorld<2>),
+                         [](const auto& tested) { return "Seed" + std::to_string(tested.index + 1); });
+INSTANTIATE_TEST_SUITE_P(Rough, SeamContract,
+                         ::testing::Values(&MakeRoughWorld<1>, &MakeRoughWorld<2>, &MakeRoughWorld<3>, &MakeRoughWorld<4>,
+                                           &MakeRoughWorld<5>, &MakeRoughWorld<6>, &MakeRoughWorld<7>, &MakeRoughWorld<8>),
+                         [](const auto& tested) { return "Seed" + std::to_string(tested.index + 1); });
 
 }  // namespace
 }  // namespace detcd
