@@ -9,11 +9,15 @@ constexpr size_t kBufferedBytesMax = 64 << 20;  // more than any implementation 
 TEST_P(SeamContract, BytesFlowBothWaysInOrder) {
   auto pair = Connect(Boot(1), Boot(0), 0);
   const Bytes ask[] = {Bytes::Copy("ask"), Bytes(), Bytes::Copy("ing")};
-  EXPECT_EQ(pair->client.stream->Write(ask), 6u);
+  const size_t taken = pair->client.stream->Write(ask);
+  EXPECT_LE(taken, 6u);
   EXPECT_EQ(pair->peer().events, 0u) << "an event inside Write";
+  if (taken < 6) {
+    ASSERT_TRUE(Run([&] { return pair->client.writable > 0; })) << "a short write is followed by OnWritable";
+    ASSERT_TRUE(WriteAll(*world_, pair->client, Bytes::Copy("asking").Slice(taken, 6 - taken)));
+  }
   ASSERT_TRUE(Run([&] { return pair->peer().data.size() == 6; }));
-  const Bytes answer = Bytes::Copy("answer");
-  EXPECT_EQ(pair->peer().stream->Write({&answer, 1}), 6u);
+  ASSERT_TRUE(WriteAll(*world_, pair->peer(), Bytes::Copy("answer")));
   ASSERT_TRUE(Run([&] { return pair->client.data.size() == 6; }));
   EXPECT_EQ(pair->peer().data, "asking");
   EXPECT_EQ(pair->client.data, "answer");
@@ -45,7 +49,7 @@ TEST_P(SeamContract, WriteBeforeConnectedTakesNothing) {
   const Bytes early = Bytes::Copy("early");
   EXPECT_EQ(client.stream->Write({&early, 1}), 0u);
   ASSERT_TRUE(Run([&] { return client.connected; }));
-  EXPECT_EQ(client.stream->Write({&early, 1}), 5u);
+  EXPECT_TRUE(WriteAll(*world_, client, early));
 }
 
 TEST_P(SeamContract, HalfCloseLeavesTheOtherDirectionOpen) {
@@ -113,7 +117,7 @@ TEST_P(SeamContract, ListenerMayDestroyItsStreamInsideAnEvent) {
   auto listening = host.network().Listen(world_->NewAddress(0), server);
   destroyer.stream = host.network().Connect(listening.acceptor->Local(), destroyer);
   ASSERT_TRUE(Run([&] { return server.accepted.size() == 1; }));
-  ASSERT_TRUE(WriteAll(*world_, *server.accepted[0], Bytes::Copy("bang")));
+  WriteAll(*world_, *server.accepted[0], Bytes::Copy("bang"));  // a reset may come before all is taken
   server.accepted[0]->stream->CloseWrite();
   ASSERT_TRUE(Run([&] { return destroyer.heard > 0; }));
   Pass();

@@ -1,0 +1,48 @@
+// The paths between endpoints, one for each ordered pair: delay, what is lost on it, and whether it is blocked. Byte
+// streams and messages obey the same links.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "sim/delay_law.h"
+#include "sim/event_queue.h"
+
+namespace detcd::sim {
+
+struct LinkLaw {
+  DelayLaw delay;
+  Duration clog;                      // added to every delay
+  uint32_t segment_loss_permille = 0;  // streams: a delivery waits for retransmissions, and in the end is a reset
+  uint32_t message_loss_permille = 0;
+  uint32_t message_duplicate_permille = 0;
+  uint32_t message_reorder_permille = 0;  // a message may overtake earlier ones
+};
+
+class Links {
+ public:
+  // All links start unblocked under `law`; an endpoint's link to itself takes `loopback` and is never blocked.
+  Links(uint32_t endpoints, const LinkLaw& law, const LinkLaw& loopback);
+
+  uint32_t endpoints() const { return endpoints_; }
+  const LinkLaw& Law(EndpointId from, EndpointId to) const { return laws_[law_[Index(from, to)]]; }
+  bool IsBlocked(EndpointId from, EndpointId to) const { return from != to && blocked_[Index(from, to)] != 0; }
+
+  // Blocks one direction. Counted: overlapping partitions each take theirs back.
+  void Block(EndpointId from, EndpointId to);
+  void Unblock(EndpointId from, EndpointId to);
+  // Gives one direction a law of its own.
+  void SetLaw(EndpointId from, EndpointId to, const LinkLaw& law);
+  // Unblocks everything and gives all links the law they started with.
+  void Heal();
+
+ private:
+  size_t Index(EndpointId from, EndpointId to) const { return size_t{from} * endpoints_ + to; }
+
+  uint32_t endpoints_;
+  std::vector<uint8_t> blocked_;  // how many partitions block it
+  std::vector<uint32_t> law_;     // index into laws_; 0 the common law, 1 loopback
+  std::vector<LinkLaw> laws_;
+};
+
+}  // namespace detcd::sim

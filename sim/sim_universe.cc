@@ -1,0 +1,191 @@
+#include "sim/sim_universe.h"
+
+#include "core/base/check.h"
+
+namespace detcd::sim {
+namespace {
+
+constexpr uint64_t kControlSource = uint64_t{6} << 40;
+
+}  // namespace
+
+SimUniverse::SimUniverse(const UniverseKnobs& knobs)
+    : knobs_(knobs),
+      context_(knobs.seed),
+      links_(knobs.endpoints, knobs.link, knobs.loopback),
+      streams_(context_, links_, *this, knobs.streams),
+      messages_(context_, links_, *this) {
+  machines_.reserve(knobs.endpoints);
+  for (EndpointId e = 0; e < knobs.endpoints; ++e) {
+    machines_.push_back(std::make_unique<Machine>(context_, static_cast<Inboxes&>(*this), e, knobs.disk));
+  }
+}
+
+SimUniverse::~SimUniverse() {
+  for (EndpointId e = 0; e < machines_.size(); ++e) EndIncarnation(e, /*silent=*/true);
+}
+
+// --- The loop ---
+
+StepResult SimUniverse::Step() {
+  Event event;
+  if (!context_.queue.Pop(event)) return {.idle = true};
+  context_.queue.set_cause(event.cause);
+  StepResult result = {.kind = event.kind, .endpoint = event.target};
+  switch (event.kind) {
+    case EventKind::kRun:
+    case EventKind::kTimer:
+    case EventKind::kBackground: {
+      SimHost& host = *machines_[event.target]->host;
+      result.ran = host.OnEvent(event);
+      if (host.stopped() && IsUp(event.target)) {
+        result.stopped = true;
+        End(event.target);
+      }
+      break;
+    }
+    case EventKind::kConnect:
+    case EventKind::kConnected:
+    case EventKind::kData:
+    case EventKind::kFin:
+    case EventKind::kWindow:
+    case EventKind::kReset:
+    case EventKind::kRetry:
+      streams_.OnEvent(event);
+      break;
+    case EventKind::kMessage:
+      messages_.OnArrival(event);
+      break;
+    case EventKind::kDisk:
+      machines_[event.target]->files.OnEvent(event);
+      break;
+    case EventKind::kControl:
+      result.control = event.subject;
+      break;
+  }
+  return result;
+}
+
+EventId SimUniverse::ScheduleControl(int64_t time, uint64_t token) {
+  return context_.queue.Push(time, kControlSource, {.kind = EventKind::kControl, .subject = token});
+}
+
+void SimUniverse::Enqueue(EndpointId endpoint, const InboxItem& item) {
+  Machine& machine = *machines_[endpoint];
+  if (machine.state == MachineState::kUp) machine.host->Enqueue(item);
+}
+
+int64_t SimUniverse::TrueNow(EndpointId endpoint) const {
+  const Machine& machine = *machines_[endpoint];
+  return machine.state == MachineState::kUp ? machine.host->TrueNow() : now();
+}
+
+// --- Incarnations ---
+
+Host& SimUniverse::Start(EndpointId endpoint) {
+  Machine& machine = *machines_[endpoint];
+  CHECK_MSG(machine.state != MachineState::kUp, "started twice");
+  const HostParts parts = {context_,      streams_, messages_,       machine.files,
+                           machine.clock, trace_,   knobs_.processor};
+  machine.host = std::make_unique<SimHost>(parts, endpoint, ++machine.incarnations);
+  machine.state = MachineState::kUp;
+  return *machine.host;
+}
+
+void SimUniverse::EndIncarnation(EndpointId endpoint, bool silent) {
+  Machine& machine = *machines_[endpoint];
+  if (machine.state != MachineState::kUp) return;
+  machine.host->End();
+  messages_.SetListener(endpoint, nullptr);
+  machine.state = MachineState::kProcessDown;
+  streams_.EndEndpoint(endpoint, silent);
+  machine.files.EndIncarnation();
+}
+
+void SimUniverse::End(EndpointId endpoint) { EndIncarnation(endpoint, /*silent=*/false); }
+
+void SimUniverse::Crash(EndpointId endpoint) {
+  context_.effects.Armed(FaultKind::kPowerLoss);
+  context_.effects.Effective(FaultKind::kPowerLoss);
+  EndIncarnation(endpoint, /*silent=*/true);
+  Machine& machine = *machines_[endpoint];
+  machine.files.Crash();
+  machine.state = MachineState::kMachineDown;
+}
+
+// --- Faults ---
+
+void SimUniverse::Partition(const std::vector<EndpointId>& left, const std::vector<EndpointId>& right) {
+  for (const EndpointId a : left) {
+    for (const EndpointId b : right) {
+      BlockOneWay(a, b);
+      BlockOneWay(b, a);
+    }
+  }
+}
+
+void SimUniverse::Rejoin(const std::vector<EndpointId>& left, const std::vector<EndpointId>& right) {
+  for (const EndpointId a : left) {
+    for (const EndpointId b : right) {
+      links_.Unblock(a, b);
+      links_.Unblock(b, a);
+    }
+  }
+}
+
+void SimUniverse::BlockOneWay(EndpointId from, EndpointId to) {
+  context_.effects.Armed(FaultKind::kPartition);
+  links_.Block(from, to);
+}
+
+void SimUniverse::Clog(EndpointId from, EndpointId to, Duration delay) {
+  LinkLaw law = links_.Law(from, to);
+  if (delay > law.clog) context_.effects.Armed(FaultKind::kClog);
+  law.clog = delay;
+  links_.SetLaw(from, to, law);
+}
+
+void SimUniverse::PauseUntil(EndpointId endpoint, int64_t time) {
+  Machine& machine = *machines_[endpoint];
+  if (machine.state != MachineState::kUp) return;
+  context_.effects.Armed(FaultKind::kPause);
+  machine.host->PauseUntil(time);
+}
+
+void SimUniverse::SetDrift(EndpointId endpoint, int64_t ppm) {
+  const FaultKind kind = ppm == kFrozenPpm ? FaultKind::kClockFreeze : FaultKind::kClockDrift;
+  context_.effects.Armed(kind);
+  Machine& machine = *machines_[endpoint];
+  if (machine.clock.drift_ppm() != ppm) context_.effects.Effective(kind);
+  machine.clock.SetDrift(now(), ppm);
+  if (machine.state == MachineState::kUp) machine.host->ClockChanged();
+}
+
+void SimUniverse::LeapClock(EndpointId endpoint, Duration by) {
+  context_.effects.Armed(FaultKind::kClockLeap);
+  context_.effects.Effective(FaultKind::kClockLeap);
+  Machine& machine = *machines_[endpoint];
+  machine.clock.Leap(now(), by);
+  if (machine.state == MachineState::kUp) machine.host->ClockChanged();
+}
+
+void SimUniverse::JumpWall(EndpointId endpoint, Duration by) {
+  context_.effects.Armed(FaultKind::kWallJump);
+  context_.effects.Effective(FaultKind::kWallJump);
+  machines_[endpoint]->clock.JumpWall(by);
+}
+
+bool SimUniverse::CorruptFile(EndpointId endpoint, std::string_view path, uint64_t offset, uint32_t bit) {
+  context_.effects.Armed(FaultKind::kCorruption);
+  const std::shared_ptr<Inode> file = disk(endpoint).Walk(path);
+  if (file == nullptr || file->is_folder || !file->FlipBit(offset, bit)) return false;
+  context_.effects.Effective(FaultKind::kCorruption);
+  return true;
+}
+
+void SimUniverse::StallDiskUntil(EndpointId endpoint, int64_t time) {
+  context_.effects.Armed(FaultKind::kSyncStall);
+  machines_[endpoint]->files.StallUntil(time);
+}
+
+}  // namespace detcd::sim
