@@ -34,11 +34,13 @@ std::string Tell(const Violation& violation, std::span<const Operation> history)
                                      violation.moment.event, nanos / 1'000'000, nanos / 1'000 % 1'000);
   std::vector<const Operation*> concerned;
   std::vector<uint64_t> events;
+  bool open = false;
   for (const Operation& operation : history) {
     if (std::ranges::count(violation.operations, operation.id) == 0) continue;
     concerned.push_back(&operation);
     events.push_back(operation.call.event);
     if (Ended(operation)) events.push_back(operation.end.event);
+    open = open || !Ended(operation);
   }
   std::ranges::sort(events);
   events.erase(std::unique(events.begin(), events.end()), events.end());
@@ -46,7 +48,7 @@ std::string Tell(const Violation& violation, std::span<const Operation> history)
   auto column = [&](uint64_t event) {
     return kColumn * static_cast<size_t>(std::ranges::lower_bound(events, event) - events.begin());
   };
-  size_t width = kColumn * events.size();
+  size_t width = kColumn * (events.size() - (open ? 0 : std::min<size_t>(events.size(), 1)));
   for (const Operation* operation : concerned) {
     size_t from = column(operation->call.event);
     size_t to = Ended(*operation) ? column(operation->end.event) : width;
