@@ -57,7 +57,6 @@ TEST(RevisionOrderTest, AgreesWithTheOracleOnSmallHistories) {
     (legal ? verdicts[how].first : verdicts[how].second) += 1;
   }
   for (const auto& [how, counts] : verdicts) {
-    if (getenv("SHOWV")) printf("%-40s legal %d illegal %d\n", how.c_str(), counts.first, counts.second);
     if (how == "nothing") continue;
     EXPECT_GT(counts.second, 20) << how;
   }
