@@ -108,6 +108,7 @@ struct Violation {
   std::string signature;  // property and kind of trouble, without numbers: equal for the same bug
   std::string sentence;   // one sentence with operations or members, revisions or terms
   Moment moment;
+  std::vector<uint64_t> operations;  // ids of the operations concerned, for the report; may be empty
 };
 
 }  // namespace detcd::checker

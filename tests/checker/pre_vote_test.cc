@@ -1,0 +1,209 @@
+#include "checker/pre_vote.h"
+
+#include <gtest/gtest.h>
+
+namespace detcd::checker {
+namespace {
+
+// Three members with T = 1000 ms; member 1 is the one looked at. Its clock and true time are one here.
+class PreVoteTest : public testing::Test {
+ protected:
+  PreVoteTest() : judge_({.members = {MemberId(1), MemberId(2), MemberId(3)},
+                          .election_timeout = Millis(1000),
+                          .heartbeat_interval = Millis(100)},
+                         verdict_) {
+    state_.member = MemberId(1);
+    state_.incarnation = 1;
+    state_.started = true;
+    state_.term = Term(1);
+    Show();
+    state_.started = false;
+  }
+
+  Moment Now() { return {.event = ++event_, .true_time = Instant{now_.nanos}}; }
+  void Show() {
+    state_.local_time = Instant{now_.nanos};
+    judge_.OnMember(state_, Now());
+  }
+  void ShowAs(Role role, uint64_t term, uint64_t leader = 0) {
+    state_.role = role;
+    state_.term = Term(term);
+    state_.leader = MemberId(leader);
+    Show();
+  }
+  static MessageObservation Message(MessageKind kind, uint64_t from, uint64_t to, uint64_t term, bool reject = false) {
+    return {.kind = kind, .from = MemberId(from), .to = MemberId(to), .term = Term(term), .reject = reject};
+  }
+  void Deliver(MessageKind kind, uint64_t from, uint64_t term, bool reject = false) {
+    judge_.OnDelivered(Message(kind, from, 1, term, reject), Now());
+  }
+  void Send(MessageKind kind, uint64_t to, uint64_t term) { judge_.OnSent(Message(kind, 1, to, term), Now()); }
+  std::string Broken() const { return verdict_.broken() ? verdict_.violation()->property : ""; }
+
+  Verdict verdict_;
+  PreVote judge_;
+  MemberObservation state_;
+  Duration now_ = Seconds(10);
+  uint64_t event_ = 0;
+};
+
+TEST_F(PreVoteTest, CandidateWithAQuorumOfPreVotes) {
+  ShowAs(Role::kPreCandidate, 1);
+  Deliver(MessageKind::kPreVoteResponse, 2, 2);
+  ShowAs(Role::kCandidate, 2);
+  EXPECT_EQ(Broken(), "");
+}
+
+TEST_F(PreVoteTest, IsolatedMemberRaisesItsTerm) {
+  ShowAs(Role::kPreCandidate, 1);
+  ShowAs(Role::kCandidate, 2);
+  EXPECT_EQ(Broken(), "F12");
+}
+
+TEST_F(PreVoteTest, RefusalsAndGrantsOfOtherTermsAreNoPreVotes) {
+  ShowAs(Role::kPreCandidate, 1);
+  Deliver(MessageKind::kPreVoteResponse, 2, 1, true);
+  Deliver(MessageKind::kPreVoteResponse, 3, 3);
+  ShowAs(Role::kCandidate, 2);
+  EXPECT_EQ(Broken(), "F12");
+}
+
+TEST_F(PreVoteTest, GrantsDoNotOutliveARestart) {
+  ShowAs(Role::kPreCandidate, 1);
+  Deliver(MessageKind::kPreVoteResponse, 2, 2);
+  Show();
+  state_.incarnation = 2;
+  state_.started = true;
+  ShowAs(Role::kFollower, 1);
+  state_.started = false;
+  ShowAs(Role::kCandidate, 2);
+  EXPECT_EQ(Broken(), "F12");
+}
+
+TEST_F(PreVoteTest, TermRisesByAMessageOnly) {
+  Deliver(MessageKind::kHeartbeat, 2, 3);
+  ShowAs(Role::kFollower, 3, 2);
+  EXPECT_EQ(Broken(), "");
+  Deliver(MessageKind::kPreVote, 3, 4);
+  ShowAs(Role::kFollower, 4);
+  EXPECT_EQ(Broken(), "F12");
+}
+
+TEST_F(PreVoteTest, GrantWhileTheLeaderIsHeard) {
+  Deliver(MessageKind::kHeartbeat, 2, 1);
+  ShowAs(Role::kFollower, 1, 2);
+  now_ = now_ + Millis(500);
+  Deliver(MessageKind::kPreVote, 3, 2);
+  Send(MessageKind::kPreVoteResponse, 3, 2);
+  Show();
+  EXPECT_EQ(Broken(), "F12");
+}
+
+TEST_F(PreVoteTest, GrantAfterTheLeaderWasSilent) {
+  Deliver(MessageKind::kHeartbeat, 2, 1);
+  ShowAs(Role::kFollower, 1, 2);
+  now_ = now_ + Millis(1000);
+  Deliver(MessageKind::kPreVote, 3, 2);
+  Show();
+  Deliver(MessageKind::kHeartbeat, 2, 1);  // heard again before the grant left
+  Send(MessageKind::kPreVoteResponse, 3, 2);
+  Show();
+  EXPECT_EQ(Broken(), "");
+}
+
+TEST_F(PreVoteTest, GrantThatNobodyAskedFor) {
+  Send(MessageKind::kPreVoteResponse, 3, 2);
+  Show();
+  EXPECT_EQ(Broken(), "F12");
+}
+
+class CheckQuorumTest : public PreVoteTest {
+ protected:
+  CheckQuorumTest() {
+    ShowAs(Role::kPreCandidate, 1);
+    Deliver(MessageKind::kPreVoteResponse, 2, 2);
+    ShowAs(Role::kCandidate, 2);
+    ShowAs(Role::kLeader, 2, 1);
+  }
+};
+
+TEST_F(CheckQuorumTest, LeaderInContactStays) {
+  for (int i = 0; i < 50; ++i) {
+    now_ = now_ + Millis(200);
+    Deliver(MessageKind::kHeartbeatResponse, 3, 2);
+    Show();
+  }
+  EXPECT_EQ(Broken(), "");
+}
+
+TEST_F(CheckQuorumTest, LeaderWithoutContactMustGo) {
+  for (int i = 0; i < 20; ++i) {
+    now_ = now_ + Millis(100);
+    Show();
+  }
+  EXPECT_EQ(Broken(), "");
+  for (int i = 0; i < 3; ++i) {
+    now_ = now_ + Millis(100);
+    Show();
+  }
+  EXPECT_EQ(Broken(), "F13");
+}
+
+TEST_F(CheckQuorumTest, MessagesOfOtherTermsAreNoContact) {
+  for (int i = 0; i < 24; ++i) {
+    now_ = now_ + Millis(100);
+    Deliver(MessageKind::kHeartbeatResponse, 3, 1);
+    Show();
+  }
+  EXPECT_EQ(Broken(), "F13");
+}
+
+TEST_F(CheckQuorumTest, EventsQueuedBehindALongPauseAreForgiven) {
+  now_ = now_ + Seconds(60);
+  for (int i = 0; i < 20; ++i) Show();
+  ShowAs(Role::kFollower, 2);
+  EXPECT_EQ(Broken(), "");
+}
+
+class ReadIndexTest : public CheckQuorumTest {
+ protected:
+  void Ask(uint64_t from, uint64_t read) {
+    MessageObservation message = Message(MessageKind::kReadIndex, from, 1, 0);
+    message.read = read;
+    judge_.OnSent(message, Now());
+  }
+  void Answer(uint64_t to, uint64_t read, uint64_t index, uint64_t term = 2) {
+    MessageObservation message = Message(MessageKind::kReadIndexResponse, 1, to, term);
+    message.read = read;
+    message.index = LogIndex(index);
+    judge_.OnSent(message, Now());
+  }
+  void Commit(uint64_t index) {
+    state_.commit_index = LogIndex(index);
+    Show();
+  }
+};
+
+TEST_F(ReadIndexTest, CoversWhatWasCommittedBeforeTheQuestion) {
+  Commit(5);
+  Ask(3, 77);
+  Commit(6);
+  Answer(3, 77, 5);
+  EXPECT_EQ(Broken(), "");
+}
+
+TEST_F(ReadIndexTest, StaleIndex) {
+  Commit(5);
+  Ask(3, 77);
+  Answer(3, 77, 4);
+  EXPECT_EQ(Broken(), "F15");
+}
+
+TEST_F(ReadIndexTest, AnswerInATermItNeverLed) {
+  Ask(3, 77);
+  Answer(3, 77, 4, 3);
+  EXPECT_EQ(Broken(), "F15");
+}
+
+}  // namespace
+}  // namespace detcd::checker

@@ -1,0 +1,231 @@
+#include "checker/revision_order.h"
+
+#include <gtest/gtest.h>
+
+#include "checker/report.h"
+#include "tests/checker/history_generator.h"
+
+namespace detcd::checker {
+namespace {
+
+std::string Story(const History& history) {
+  std::string text;
+  for (const HistoryEvent& event : history.events) {
+    switch (event.kind) {
+      case HistoryEvent::Kind::kCall:
+        text += "call " + Describe(history.operations[event.operation]) + "\n";
+        break;
+      case HistoryEvent::Kind::kEnd: {
+        const Operation& operation = history.operations[event.operation];
+        text += "end  " + Describe(operation) + " outcome " + std::to_string(static_cast<int>(operation.outcome)) +
+                " revision " + std::to_string(operation.answer.header_revision) + " " + operation.answer.error + "\n";
+        break;
+      }
+      case HistoryEvent::Kind::kCommit:
+        text += "commit " + event.committed.key + "=" + event.committed.value + "\n";
+        break;
+    }
+  }
+  return text;
+}
+
+TEST(RevisionOrderTest, AcceptsWhatTheSpecificationDid) {
+  for (uint64_t seed = 0; seed < 300; ++seed) {
+    History history = GenerateHistory(seed, {.operations = 60, .clients = 6});
+    auto violation = JudgeHistory(history);
+    ASSERT_FALSE(violation.has_value()) << seed << ": " << violation->sentence << "\n" << Story(history);
+  }
+}
+
+TEST(RevisionOrderTest, AgreesWithTheOracleOnSmallHistories) {
+  std::map<std::string, std::pair<int, int>> verdicts;  // by corruption: legal, illegal
+  for (uint64_t seed = 0; seed < 20'000; ++seed) {
+    Draws draws(seed + 1'000'000);
+    History history = GenerateHistory(seed, {.operations = 1 + draws.Below(7)});
+    std::string how = "nothing";
+    if (draws.Chance(90)) {
+      auto name = Corrupt(history, draws);
+      if (!name.has_value()) continue;
+      how = *name;
+    }
+    bool legal = OracleAccepts(history);
+    auto violation = JudgeHistory(history);
+    ASSERT_EQ(!violation.has_value(), legal)
+        << "seed " << seed << ", " << how << ": "
+        << (violation ? violation->property + ": " + violation->sentence : "accepted") << "\n"
+        << Story(history);
+    (legal ? verdicts[how].first : verdicts[how].second) += 1;
+  }
+  for (const auto& [how, counts] : verdicts) {
+    if (how == "nothing") continue;
+    EXPECT_GT(counts.second, 20) << how;
+  }
+  EXPECT_EQ(verdicts["nothing"].second, 0);
+  EXPECT_EQ(verdicts.size(), 14u);
+}
+
+// A history by hand; each step is one event.
+class RevisionOrderStory : public testing::Test {
+ protected:
+  uint64_t Call(Request request) {
+    Operation operation{.id = ++last_id_, .client = 1, .request = std::move(request), .call = Next()};
+    operations_[operation.id] = operation;
+    judge_.OnCall(operation);
+    return operation.id;
+  }
+  void Commit(const Request& request) {
+    judge_.OnCommitted({.index = LogIndex(++index_), .term = Term(1), .data = Encode(request)}, Next());
+  }
+  void End(uint64_t id, Answer answer, Outcome outcome = Outcome::kAnswered) {
+    Operation& operation = operations_[id];
+    operation.end = Next();
+    operation.outcome = outcome;
+    operation.answer = std::move(answer);
+    judge_.OnEnd(operation);
+  }
+  std::string Broken() const { return verdict_.broken() ? verdict_.violation()->property : ""; }
+  Moment Next() { return {.event = ++event_}; }
+
+  static Request Put(std::string key, std::string value) {
+    return {.kind = OperationKind::kPut, .key = std::move(key), .value = std::move(value)};
+  }
+  static Request Delete(std::string key) { return {.kind = OperationKind::kDelete, .key = std::move(key)}; }
+  static Request Get(std::string key) { return {.key = std::move(key)}; }
+  static Answer At(int64_t revision) { return {.header_revision = revision}; }
+  static Answer Found(int64_t revision, ObservedKeyValue kv) {
+    return {.header_revision = revision, .kvs = {std::move(kv)}, .count = 1};
+  }
+
+  Verdict verdict_;
+  RevisionOrder judge_{verdict_};
+  std::map<uint64_t, Operation> operations_;
+  uint64_t last_id_ = 0;
+  uint64_t index_ = 0;
+  uint64_t event_ = 0;
+};
+
+TEST_F(RevisionOrderStory, ReadAfterAcknowledgedWriteMustShowIt) {
+  uint64_t put = Call(Put("a", "v1"));
+  Commit(Put("a", "v1"));
+  End(put, At(2));
+  uint64_t read = Call(Get("a"));
+  End(read, At(1));
+  EXPECT_EQ(Broken(), "K4");
+  EXPECT_EQ(verdict_.violation()->operations, (std::vector<uint64_t>{read, put}));
+  std::vector<Operation> history{operations_[put], operations_[read]};
+  EXPECT_EQ(Tell(*verdict_.violation(), history),
+            "K4: an answer older than one returned before the call\n"
+            "operation 2 (client 1: range a) stands at revision 1, but operation 1 (client 1: put a=v1) had returned "
+            "before it was called and stands at revision 2\n"
+            "at event 5, 0.000 ms\n"
+            "  |------|                operation 1 (client 1: put a=v1): revision 2\n"
+            "                |------|  operation 2 (client 1: range a): revision 1\n");
+}
+
+TEST_F(RevisionOrderStory, SerializableReadMayBeOldButNotWrong) {
+  uint64_t put = Call(Put("a", "v1"));
+  Commit(Put("a", "v1"));
+  End(put, At(2));
+  uint64_t read = Call({.key = "a", .serializable = true});
+  End(read, At(1));
+  EXPECT_EQ(Broken(), "");
+  read = Call({.key = "a", .serializable = true});
+  End(read, At(2));
+  EXPECT_EQ(Broken(), "R2");
+}
+
+TEST_F(RevisionOrderStory, AnswerBeforeCommitIsAGhost) {
+  uint64_t put = Call(Put("a", "v1"));
+  End(put, At(2));
+  EXPECT_EQ(Broken(), "K17");
+}
+
+TEST_F(RevisionOrderStory, ValueThatNobodySentIsAGhost) {
+  Commit(Put("a", "v1"));
+  EXPECT_EQ(Broken(), "K14");
+}
+
+TEST_F(RevisionOrderStory, RefusedWriteMustNotAppear) {
+  uint64_t put = Call(Put("a", "v1"));
+  End(put, {.error = "etcdserver: too many requests"}, Outcome::kRefused);
+  EXPECT_EQ(Broken(), "");
+  Commit(Put("a", "v1"));
+  EXPECT_EQ(Broken(), "K16");
+}
+
+TEST_F(RevisionOrderStory, RefusalAfterTheEffectIsSeenAtOnce) {
+  uint64_t put = Call(Put("a", "v1"));
+  Commit(Put("a", "v1"));
+  End(put, {.error = "etcdserver: too many requests"}, Outcome::kRefused);
+  EXPECT_EQ(Broken(), "K16");
+}
+
+TEST_F(RevisionOrderStory, UnknownWriteTakesEffectLateButOnce) {
+  uint64_t put = Call(Put("a", "v1"));
+  End(put, {}, Outcome::kUnknown);
+  Commit(Put("a", "v1"));
+  EXPECT_EQ(Broken(), "");
+  Commit(Put("a", "v1"));
+  EXPECT_EQ(Broken(), "K15");
+}
+
+TEST_F(RevisionOrderStory, EqualDeletesAreMatchedInOrderOfTime) {
+  uint64_t put = Call(Put("a", "v1"));
+  Commit(Put("a", "v1"));
+  End(put, At(2));
+  Call(Delete("a"));
+  Commit(Delete("a"));  // revision 3: only the first delete was called by now
+  put = Call(Put("a", "v2"));
+  Commit(Put("a", "v2"));
+  End(put, At(4));
+  uint64_t late = Call(Delete("a"));
+  Commit(Delete("a"));  // revision 5
+  EXPECT_EQ(Broken(), "");
+  End(late, {.header_revision = 3, .count = 1});
+  EXPECT_EQ(Broken(), "K4");
+}
+
+TEST_F(RevisionOrderStory, FalseFutureRevision) {
+  uint64_t put = Call(Put("a", "v1"));
+  Commit(Put("a", "v1"));
+  End(put, At(2));
+  uint64_t read = Call({.key = "a", .revision = 3});
+  End(read, {.error = std::string(kErrorFutureRevision)}, Outcome::kRefused);
+  EXPECT_EQ(Broken(), "");
+  read = Call({.key = "a", .revision = 2});
+  End(read, {.error = std::string(kErrorFutureRevision)}, Outcome::kRefused);
+  EXPECT_EQ(Broken(), "K13");
+}
+
+TEST_F(RevisionOrderStory, CompactedWithoutCompaction) {
+  uint64_t read = Call({.key = "a", .revision = 1});
+  End(read, {.error = std::string(kErrorCompacted)}, Outcome::kRefused);
+  EXPECT_EQ(Broken(), "K13");
+}
+
+TEST_F(RevisionOrderStory, MemberMustNotAnswerBackwards) {
+  judge_.OnStarted(MemberId(7), Next());
+  uint64_t put = Call(Put("a", "v1"));
+  Commit(Put("a", "v1"));
+  End(put, {.header_revision = 2, .header_member = 7});
+  uint64_t read = Call({.key = "a", .serializable = true});
+  End(read, {.header_revision = 1, .header_member = 8});
+  EXPECT_EQ(Broken(), "");
+  read = Call({.key = "a", .serializable = true});
+  End(read, {.header_revision = 1, .header_member = 7});
+  EXPECT_EQ(Broken(), "R3");
+}
+
+TEST_F(RevisionOrderStory, RestartForgetsWhatAMemberAnswered) {
+  judge_.OnStarted(MemberId(7), Next());
+  uint64_t put = Call(Put("a", "v1"));
+  Commit(Put("a", "v1"));
+  End(put, {.header_revision = 2, .header_member = 7});
+  judge_.OnStarted(MemberId(7), Next());
+  uint64_t read = Call({.key = "a", .serializable = true});
+  End(read, {.header_revision = 1, .header_member = 7});
+  EXPECT_EQ(Broken(), "");
+}
+
+}  // namespace
+}  // namespace detcd::checker
