@@ -1,0 +1,52 @@
+// Runs one scenario: builds the world it describes, lets its episodes and operations happen, heals, and judges. A run is
+// a function of the scenario and the build alone.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "checker/observation.h"
+#include "scenarios/scenario.pb.h"
+#include "sim/faults/effects.h"
+
+namespace detcd::scenario {
+
+struct RunOptions {
+  uint64_t stop_at_event = 0;                         // stop before the event of this number (a debugger's place); 0: never
+  std::function<void(std::string_view)> trace;        // hears each trace line; empty: none, at no cost
+};
+
+// What became of a run; the numbers are the exit codes of the command line.
+enum class Verdict : uint8_t {
+  kFine = 0,
+  kViolation = 1,      // a safety property
+  kNotLive = 2,        // convergence
+  kCrash = 3,          // the process died or hung: said by whoever watched it
+  kUndetermined = 4,   // a judge gave up within its budget, digests differ, or a fault never bites
+};
+
+struct RunResult {
+  Verdict verdict = Verdict::kFine;
+  std::optional<checker::Violation> violation;
+  std::string story;            // for people, several lines; empty when fine
+  uint64_t digest = 0;          // of all events
+  uint64_t events = 0;
+  uint64_t virtual_ms = 0;
+  uint64_t operations = 0;      // begun by clients, and of those
+  uint64_t answered = 0;
+  uint64_t unknown = 0;
+  uint64_t refused = 0;
+  uint64_t leader_changes = 0;
+  sim::Effects effects;
+};
+
+// kInvalid scenarios (CheckScenario) must not get here.
+RunResult RunScenario(const Scenario& scenario, const RunOptions& options);
+
+// Why `scenario` cannot be run; empty when it can. Names the field.
+std::string CheckScenario(const Scenario& scenario);
+
+}  // namespace detcd::scenario
