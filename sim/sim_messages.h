@@ -15,6 +15,9 @@ class MessageStore {
  public:
   virtual void Retain(uint64_t handle) = 0;
   virtual void Release(uint64_t handle) = 0;
+  // `handle` arrived at an endpoint without a process; it is released afterwards. The kernel of a machine that is up
+  // may answer.
+  virtual void OnUndelivered(EndpointId /*from*/, EndpointId /*to*/, MachineState /*state*/, uint64_t /*handle*/) {}
 
  protected:
   ~MessageStore() = default;
