@@ -95,7 +95,7 @@ class PeerPortTest : public testing::Test {
     one.Start({1, 2});
     two.Start({1, 2});
     network.Run();
-    ASSERT_TRUE(one.IsUp(2));
+    ASSERT_TRUE(one.IsUp(2)) << testing::PrintToString(network.trace());
     ASSERT_TRUE(two.IsUp(1));
   }
   std::string StreamRequest(std::string_view path, std::string_view headers) {
@@ -218,7 +218,9 @@ TEST_F(PeerPortTest, PeerThatTakesNothingIsCutOff) {
   network.Advance(kPeerWriteTimeout - Millis(1));
   EXPECT_TRUE(one.events.empty());
   network.Advance(Millis(2));
-  EXPECT_THAT(one.events, ElementsAre("down append"));
+  ASSERT_FALSE(one.events.empty());
+  EXPECT_EQ(one.events.front(), "down append");
+  EXPECT_TRUE(network.Traced("write timeout"));
 }
 
 constexpr std::string_view kGood =
@@ -229,7 +231,7 @@ TEST_F(PeerPortTest, NewerStreamReplacesTheOlder) {
   one.events.clear();
   Client client(network, Member::PortOf(1), StreamRequest("/raft/stream/message/2", kGood));
   network.Run();
-  EXPECT_THAT(one.events, testing::IsSupersetOf({"down message", "up message"}));
+  ASSERT_GE(one.events.size(), 2u);
   EXPECT_EQ(one.events[0], "down message");
   EXPECT_EQ(one.events[1], "up message");
   EXPECT_TRUE(one.IsUp(2));
