@@ -18,7 +18,7 @@ constexpr ClusterId kCluster(0xc1);
 // One member as its peers see it, remembering what its carrier told.
 class Member final : public member::PeerCarrierListener, public PeerInfo {
  public:
-  Member(MemoryNetwork& network, uint64_t id) : id_(id), network_(network), port_(Config(id), *this, network, network, network, network) {
+  Member(MemoryNetwork& network, uint64_t id) : id_(id), port_(Config(id), *this, network, network, network, network) {
     EXPECT_TRUE(port_.Listen().ok());
     network.AtEndOfTurn([this] { port_.EndTurn(); });
   }
@@ -62,7 +62,6 @@ class Member final : public member::PeerCarrierListener, public PeerInfo {
     return std::string(what) + (channel == PeerChannel::kAppend ? " append" : " message");
   }
   uint64_t id_;
-  MemoryNetwork& network_;
   PeerPort port_;
 };
 
