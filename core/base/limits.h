@@ -20,6 +20,7 @@ inline constexpr size_t kReadRoundsInFlightMax = 8;                // read index
 inline constexpr size_t kReadsInFlightBytesMax = 256 * 1'048'576;  // and the bytes of their requests
 inline constexpr Duration kRequestTimeoutBase = Seconds(5);        // plus two election timeouts
 inline constexpr Duration kReadIndexRetry = Millis(500);           // a read index round is asked again after this
+inline constexpr Duration kDrainTimeout = Seconds(1);              // a stop waits this long for clients to leave
 
 // --- raft ----------------------------------------------------------------------------------------------------------
 inline constexpr size_t kAppendBytesMax = 1'048'576;               // entry bytes in one append (one entry may pass it)
