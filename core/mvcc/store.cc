@@ -106,13 +106,13 @@ class Store::Impl {
   void Bury(KeyRecord& record);
 
   KeyIndex index;
-  Revision revision{1};           // never falls
+  Revision revision{1};  // never falls
   Revision compact_revision{-1};
   bool in_transaction = false;
-  uint32_t sub = 0;               // changes so far of the open transaction
+  uint32_t sub = 0;  // changes so far of the open transaction
   Digest history;
   uint64_t bytes = 0;
-  uint64_t live_keys = 0;         // keys whose newest version is a put
+  uint64_t live_keys = 0;  // keys whose newest version is a put
 };
 
 const KeyRecord* Store::Impl::FindLive(std::string_view key) const {

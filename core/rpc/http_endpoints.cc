@@ -116,9 +116,8 @@ void HttpEndpoints::OnReadReady(const Waiter&, uint64_t token, ApiError error) {
   if (it == waiting_.end()) return;
   const WaitingRequest waiting = it->second;
   waiting_.erase(it);
-  waiting.responder->Respond(waiting.id, error == ApiError::kOk
-                                             ? Healthy()
-                                             : Unhealthy(absl::StrFormat("RANGE ERROR:%s", TextOf(error))));
+  waiting.responder->Respond(
+      waiting.id, error == ApiError::kOk ? Healthy() : Unhealthy(absl::StrFormat("RANGE ERROR:%s", TextOf(error))));
 }
 
 HttpResponse HttpEndpoints::Version() const {
