@@ -67,8 +67,9 @@ void Sort(const RangeOptions& options, std::vector<Hit>& hits) {
     if (descend) std::reverse(hits.begin(), hits.end());
     return;
   }
-  std::stable_sort(hits.begin(), hits.end(), [&](const Hit& a, const Hit& b) {
+  std::sort(hits.begin(), hits.end(), [&](const Hit& a, const Hit& b) {
     const int order = Compare(options.sort_target, a, b);
+    if (order == 0) return a.record->key.view() < b.record->key.view();
     return descend ? order > 0 : order < 0;
   });
 }
