@@ -20,7 +20,7 @@ class HttpEndpoints final : public HttpHandler, public ReadListener {
   HttpEndpoints& operator=(const HttpEndpoints&) = delete;
 
   void Handle(HttpResponder& responder, HttpRequestId id, const HttpRequest& request) override;
-  void Cancel(HttpResponder& responder, HttpRequestId id) override;
+  void Abandon(HttpRequestId id) override;
   void OnReadReady(const Waiter& waiter, uint64_t token, ApiError error) override;
 
   // `3.7.0`, as decided by the cluster; empty: not decided yet. Set by the apply loop, shown by /version.
