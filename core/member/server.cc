@@ -31,10 +31,11 @@ PeerCarrier& Server::OnMemberRecovered(MemberId self, ClusterId cluster) {
   for (const rpc::MemberRow& row : member_.Members()) {
     if (row.id == self) own_urls = row.peer_urls;
   }
-  peers_.emplace(wire::PeerPortConfig{.self = {.id = self, .cluster = cluster, .peer_urls = std::move(own_urls)},
-                                      .listen = options_.listen_peers,
-                                      .dial_timeout = Seconds(1) + options_.member.election_timeout},
-                 *this, host_.network(), host_.clock(), host_.events(), host_.trace());
+  wire::PeerPortConfig config{.self = {.id = self, .cluster = cluster, .peer_urls = std::move(own_urls)},
+                              .listen = options_.listen_peers,
+                              .dial_timeout = Seconds(1) + options_.member.election_timeout};
+  wire::PeerInfo& info = *this;
+  peers_.emplace(std::move(config), info, host_.network(), host_.clock(), host_.events(), host_.trace());
   if (absl::Status listening = peers_->Listen(); !listening.ok()) host_.Stop(false, std::string(listening.message()));
   return *peers_;
 }

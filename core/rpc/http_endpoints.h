@@ -20,7 +20,7 @@ class HttpEndpoints final : public HttpHandler, public ReadListener {
   HttpEndpoints& operator=(const HttpEndpoints&) = delete;
 
   void Handle(HttpResponder& responder, HttpRequestId id, const HttpRequest& request) override;
-  void Cancel(HttpResponder& responder, HttpRequestId id) override;
+  void Abandon(HttpRequestId id) override;
   // The answer of /version, on client and peer ports alike.
   HttpResponse Version() const;
 
