@@ -1,6 +1,6 @@
-// Raft's safety, judged after every event from what members show and send. A rolling hash of each log makes whole-prefix
-// comparisons one word: h(i) = H(h(i-1), term(i), digest(i)), so equal h(i) means equal logs up to i. Cost: O(1) for an
-// event that changed nothing, O(changed entries) otherwise.
+// Raft's safety, judged after every event from what members show and send. A rolling hash of each log makes
+// whole-prefix comparisons one word: h(i) = H(h(i-1), term(i), digest(i)), so equal h(i) means equal logs up to i.
+// Cost: O(1) for an event that changed nothing, O(changed entries) otherwise.
 //
 //   F1  at most one leader a term.
 //   F2  one vote a term: in memory it never changes once given; the votes that left a member are the ones it recovers.

@@ -78,8 +78,9 @@ class RaftSafetyTest : public testing::Test {
   }
 
   void Send(MessageKind kind, uint64_t from, uint64_t to, uint64_t term, uint64_t index = 0) {
-    judge_.OnSent({.kind = kind, .from = MemberId(from), .to = MemberId(to), .term = Term(term), .index = LogIndex(index)},
-                  {.event = ++event_});
+    MessageObservation message{.kind = kind, .from = MemberId(from), .to = MemberId(to), .term = Term(term)};
+    message.index = LogIndex(index);
+    judge_.OnSent(message, {.event = ++event_});
   }
 
   std::string Broken() const { return verdict_.broken() ? verdict_.violation()->property : ""; }
