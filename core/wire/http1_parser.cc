@@ -2,6 +2,7 @@
 
 // This file is compiled with exceptions, because Boost is. The paths used here report by error codes and throw nothing.
 #include <boost/asio/buffer.hpp>
+#include <boost/beast/core/string.hpp>
 #include <boost/beast/http/basic_parser.hpp>
 #include <boost/beast/http/error.hpp>
 
@@ -60,7 +61,7 @@ rpc::HttpRequest& Http1Parser::request() { return parser_->request; }
 bool Http1Parser::keep_alive() const { return parser_->keep_alive(); }
 bool Http1Parser::http10() const { return parser_->version < 11; }
 bool Http1Parser::expects_continue() const {
-  return !http10() && SameName(parser_->request.Header("expect"), "100-continue");
+  return !http10() && beast::iequals(parser_->request.Header("expect"), "100-continue");
 }
 bool Http1Parser::started() const { return parser_->got_some() || !input_.empty(); }
 
