@@ -51,6 +51,7 @@ inline constexpr size_t kPeerConnectionsMax = 1'024;               // accepted o
 
 // --- connections ---------------------------------------------------------------------------------------------------
 inline constexpr size_t kHttpHeaderBytesMax = 65'536;              // one HTTP/1.1 head, or one HTTP/2 header list
+inline constexpr size_t kGrpcMessageBytesMax = kHttpHeaderBytesMax / 4;  // of a status text; tripled by its encoding
 inline constexpr size_t kHttpBodyBytesMax = kReceiveBytesMax;      // an HTTP/1.1 request body
 inline constexpr Duration kHttpHeaderTimeout = Seconds(300);       // for the first bytes and for a whole head
 inline constexpr size_t kConnectionWriteBacklogMax = 16 * 1'048'576;  // stop draining responses above this
