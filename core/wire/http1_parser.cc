@@ -61,7 +61,8 @@ rpc::HttpRequest& Http1Parser::request() { return parser_->request; }
 bool Http1Parser::keep_alive() const { return parser_->keep_alive(); }
 bool Http1Parser::http10() const { return parser_->version < 11; }
 bool Http1Parser::expects_continue() const {
-  return !http10() && beast::iequals(parser_->request.Header("expect"), "100-continue");
+  const std::string_view expected = parser_->request.Header("expect");
+  return !http10() && beast::iequals({expected.data(), expected.size()}, "100-continue");
 }
 bool Http1Parser::started() const { return parser_->got_some() || !input_.empty(); }
 
