@@ -54,7 +54,8 @@ void Durability::OnFinal(MemberId member, std::span<const FinalKey> keys, Moment
                           .version = got.version};
     if (seen == want) continue;
     return Lost(member, got.key,
-                absl::StrFormat("has %s=%s (create %d, mod %d, version %d) instead of %s (create %d, mod %d, version %d)",
+                absl::StrFormat("has %s=%s (create %d, mod %d, version %d) instead of %s (create %d, mod %d, "
+                                "version %d)",
                                 got.key, got.value, seen.create_revision, seen.mod_revision, seen.version, want.value,
                                 want.create_revision, want.mod_revision, want.version),
                 moment);
@@ -68,8 +69,8 @@ void Durability::OnFinal(MemberId member, std::span<const FinalKey> keys, Moment
 void Durability::Finish(Moment moment) {
   if (!acknowledged_.empty() && acknowledged_.rbegin()->first > order_.model().revision()) {
     const Operation& operation = acknowledged_.rbegin()->second;
-    verdict_.Report("K17", "an acknowledged write is not in the log", Describe(operation) + " is not in the log", moment,
-                    {operation.id});
+    verdict_.Report("K17", "an acknowledged write is not in the log", Describe(operation) + " is not in the log",
+                    moment, {operation.id});
   }
   if (shown_.empty()) return;
   for (MemberId member : members_) {

@@ -1,6 +1,6 @@
-// K17: an acknowledged write is never lost. Each one is in the committed log at its revision with its content, and after
-// healing every member's store is exactly the state that replaying the log gives: nothing missing, changed or risen
-// from the dead.
+// K17: an acknowledged write is never lost. Each one is in the committed log at its revision with its content, and
+// after healing every member's store is exactly the state that replaying the log gives: nothing missing, changed or
+// risen from the dead.
 #pragma once
 
 #include <cstdint>

@@ -51,9 +51,9 @@ std::string Show(const ObservedKeyValue& kv) {
                          kv.mod_revision, kv.version);
 }
 
-// Whether `got` is what is left of `pairs` (any order) after sorting and keeping the first `size`: equal sort values may
-// stand in any order, also across the cut, so each position must have the right sort value, and each pair must be one
-// of `pairs` not shown before.
+// Whether `got` is what is left of `pairs` (any order) after sorting and keeping the first `size`: equal sort values
+// may stand in any order, also across the cut, so each position must have the right sort value, and each pair must be
+// one of `pairs` not shown before.
 std::string SequenceTrouble(const Request& request, std::vector<ObservedKeyValue> pairs, size_t size,
                             const std::vector<ObservedKeyValue>& got) {
   std::map<std::string_view, const ObservedKeyValue*> by_key;
@@ -64,8 +64,9 @@ std::string SequenceTrouble(const Request& request, std::vector<ObservedKeyValue
   }
   bool sorted = request.sort_order != SortOrder::kNone || request.sort_target != SortTarget::kKey;
   if (sorted) {
-    std::stable_sort(order.begin(), order.end(), [&](const ObservedKeyValue* a, const ObservedKeyValue* b) {
+    std::sort(order.begin(), order.end(), [&](const ObservedKeyValue* a, const ObservedKeyValue* b) {
       int c = CompareBy(request.sort_target, *a, *b);
+      if (c == 0) return a->key < b->key;
       return request.sort_order == SortOrder::kDescend ? c > 0 : c < 0;
     });
   }

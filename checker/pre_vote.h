@@ -1,8 +1,8 @@
 // Who may start an election, who must give up leadership, and what a read index may be: properties about messages and
 // members' own clocks.
 //
-//   F12 With pre-vote, a member moves to term t as candidate only after a quorum (itself included) granted it a pre-vote
-//       for t; no member grants a pre-vote, or a vote that would raise its term, while it heard from a live leader less
+//   F12 With pre-vote, a member moves to term t as candidate only after a quorum (itself included) granted it a
+//       pre-vote for t; no member grants a pre-vote, or a vote that would raise its term, while it heard from a live leader less
 //       than T ago on its own clock (with check-quorum); a term rises otherwise only by a message of that term. So the
 //       term of an isolated member never rises: no grant and no message reaches it.
 //   F13 With check-quorum, a leader without contact to a quorum steps down within 2T of its own clock and one event.

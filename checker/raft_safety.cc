@@ -138,8 +138,8 @@ void RaftSafety::JudgeRecovery(Member& member, const MemberObservation& seen) {
                                   seen.term.value, vote->second.value));
   }
   auto last = LogIndex(member.log.size());
-  bool kept = last >= member.acknowledged && ChainAt(member, member.acknowledged) == member.acknowledged_chain;
-  LogIndex lost = member.acknowledged;
+  bool complete = last >= member.kept && ChainAt(member, member.kept) == member.kept_chain;
+  LogIndex lost = member.kept;
   // A later overwriting from a lower index takes the first new entry of an earlier one away as well.
   auto replaced_from = LogIndex(last.value + 1);
   for (const Overwritten& old : member.overwritten) {
@@ -151,13 +151,14 @@ void RaftSafety::JudgeRecovery(Member& member, const MemberObservation& seen) {
     bool has_old = last >= old.last && ChainAt(member, old.last) == old.last_chain;
     bool has_new = replaced_from <= last && replaced_from <= old.first;
     if (has_old || has_new) continue;
-    kept = false;
+    complete = false;
     lost = old.last;
   }
-  if (!kept) {
-    return Broken("F19", "an acknowledged entry forgotten", member,
-                  absl::StrFormat("recovered a log up to %d without entry %d, which it had acknowledged", last.value,
-                                  lost.value));
+  if (!complete) {
+    return Broken("F19", "a durable entry forgotten", member,
+                  absl::StrFormat("recovered a log up to %d without the entries up to %d, which were durable "
+                                  "(acknowledged up to %d)",
+                                  last.value, lost.value, member.acknowledged.value));
   }
   // From here on the recovered log is what its disk has; what was overwritten there cannot come back.
   std::erase_if(member.overwritten, [&](const Overwritten& old) {
@@ -230,18 +231,19 @@ void RaftSafety::Overwrite(Member& member, const MemberObservation& seen, LogInd
     Broken("F7", "a committed entry overwritten", member,
            absl::StrFormat("dropped entry %d, committed up to %d", first.value, before.commit_index.value));
   }
-  if (first > member.acknowledged) return;
-  if (seen.term == member.acknowledged_in) {
-    Broken("F19", "an acknowledged entry dropped in its term", member,
-           absl::StrFormat("dropped entry %d, acknowledged up to %d in the same term %d", first.value,
-                           member.acknowledged.value, seen.term.value));
+  if (first <= member.acknowledged) {
+    if (seen.term == member.acknowledged_in) {
+      Broken("F19", "an acknowledged entry dropped in its term", member,
+             absl::StrFormat("dropped entry %d, acknowledged up to %d in the same term %d", first.value,
+                             member.acknowledged.value, seen.term.value));
+    }
+    member.acknowledged = first - 1;
   }
-  member.overwritten.push_back(Overwritten{.first = first,
-                                           .last = member.acknowledged,
-                                           .first_chain = ChainAt(member, first),
-                                           .last_chain = member.acknowledged_chain});
-  member.acknowledged = first - 1;
-  member.acknowledged_chain = ChainAt(member, first - 1);
+  if (first > member.kept) return;
+  member.overwritten.push_back(Overwritten{
+      .first = first, .last = member.kept, .first_chain = ChainAt(member, first), .last_chain = member.kept_chain});
+  member.kept = first - 1;
+  member.kept_chain = ChainAt(member, first - 1);
 }
 
 void RaftSafety::JudgeLeader(const Member& member) {
@@ -306,7 +308,7 @@ void RaftSafety::JudgeCommit(Member& member, LogIndex before) {
   }
 }
 
-// Acknowledgements are judged against the log after the event that sent them.
+// Acknowledgements are judged against the log after the event that sent them; what is durable is to be kept.
 void RaftSafety::Resolve(Member& member) {
   for (auto [term, index] : member.unresolved) {
     if (term != member.last.term) continue;  // held back in a queue into a later term: it binds nobody
@@ -316,13 +318,16 @@ void RaftSafety::Resolve(Member& member) {
                              member.last.durable_index.value));
       break;
     }
+    if (term > member.acknowledged_in) member.acknowledged = LogIndex(0);
     member.acknowledged_in = term;
-    if (index <= member.acknowledged) continue;
-    member.acknowledged = index;
-    member.acknowledged_chain = ChainAt(member, index);
-    std::erase_if(member.overwritten, [&, last = index](const Overwritten& old) { return old.first <= last; });
+    member.acknowledged = std::max(member.acknowledged, index);
   }
   member.unresolved.clear();
+  LogIndex durable = std::min(member.last.durable_index, member.last.last_index);
+  if (durable <= member.kept) return;
+  member.kept = durable;
+  member.kept_chain = ChainAt(member, durable);
+  std::erase_if(member.overwritten, [&](const Overwritten& old) { return old.first <= durable; });
 }
 
 void RaftSafety::UpdateHeld(Member& member) {

@@ -1,6 +1,6 @@
-// Raft's safety, judged after every event from what members show and send. A rolling hash of each log makes whole-prefix
-// comparisons one word: h(i) = H(h(i-1), term(i), digest(i)), so equal h(i) means equal logs up to i. Cost: O(1) for an
-// event that changed nothing, O(changed entries) otherwise.
+// Raft's safety, judged after every event from what members show and send. A rolling hash of each log makes
+// whole-prefix comparisons one word: h(i) = H(h(i-1), term(i), digest(i)), so equal h(i) means equal logs up to i.
+// Cost: O(1) for an event that changed nothing, O(changed entries) otherwise.
 //
 //   F1  at most one leader a term.
 //   F2  one vote a term: in memory it never changes once given; the votes that left a member are the ones it recovers.
@@ -12,13 +12,14 @@
 //   F8  a leader commits only up to an entry of its own term that a quorum has on disk (Raft 5.4.2, figure 8).
 //   F9  every committed entry is on the disks of members that intersect every quorum, from its commit on.
 //   F10 commit and applied index never fall in an incarnation; applied <= commit <= last.
-//   F19 an acknowledgement leaves only when what it acknowledges is durable, and is kept over restarts.
+//   F19 an acknowledgement leaves only when what it acknowledges is durable; what a member believed to be durable is
+//       there after a restart.
 //
-// F19 from outside. What an acknowledgement promises may legally vanish only when a leader of a later term overwrote it.
-// The judge sees the log in memory, so it sees each overwriting. After one at index j the disk may still have the old
-// entries (all that were acknowledged) or the first new one: recovery must show one of the two, never a log that merely
-// ends. (The new entry's term need not be higher than the old one's: a leader of a later term may carry an old entry.)
-// A cut below an acknowledgement in the term of that acknowledgement is wrong at once: its leader appends only.
+// F19 over restarts. A durable entry may legally vanish only when a leader overwrote it. The judge sees the log in
+// memory, so it sees each overwriting. After one at index j the disk may still have the old entries (all that were
+// durable) or the first new one: recovery must show one of the two, never a log that merely ends. (The new entry's term
+// need not be higher than the old one's: a leader of a later term may carry an old entry.)
+// A cut below an acknowledgement in the term of that acknowledgement is wrong at once: that term's leader only appends.
 //
 // F8 and F9 go by what members believe to be durable; after a crash, by what recovery shows. A member that is down
 // counts with what it last believed, because its disk still has it.
@@ -56,7 +57,7 @@ class RaftSafety {
     uint64_t chain = 0;
     Term committed_in;  // the term of the member that committed it first; never falls with the index
   };
-  // Acknowledged entries [first, last] that were overwritten in memory, perhaps not on disk yet.
+  // Durable entries [first, last] that were overwritten in memory, perhaps not on disk yet.
   struct Overwritten {
     LogIndex first;
     LogIndex last;
@@ -72,9 +73,10 @@ class RaftSafety {
     Term sent_term;              // highest of any message it sent
     std::map<Term, MemberId> votes;  // that left it, by term
     std::vector<std::pair<Term, LogIndex>> unresolved;  // acknowledgements sent since it was last observed
-    LogIndex acknowledged;       // all up to here is promised to be on its disk
-    uint64_t acknowledged_chain = 0;
-    Term acknowledged_in;        // the term of the newest acknowledgement
+    Term acknowledged_in;        // the newest term in which it acknowledged entries
+    LogIndex acknowledged;       // highest in that term
+    LogIndex kept;               // all up to here must be on its disk
+    uint64_t kept_chain = 0;
     std::vector<Overwritten> overwritten;
   };
 

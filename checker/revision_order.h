@@ -1,22 +1,22 @@
 // Linearizability of puts, deletes and ranges, judged online: the revision is the order, so no search is needed.
 //
-// Properties (checking.md 2): K1 K2 K3 revisions are unique and dense, K4 real time, K5 K6 K10 K11 K12 each answer is the
-// model's, K13 past reads, K14 no ghost, K15 at most once, K16 a definite error never took effect, K18 ignore_value,
-// R1 linearizable and R2 serializable reads, R3 one incarnation of a member never answers backwards.
+// Properties (checking.md 2): K1 K2 K3 revisions are unique and dense, K4 real time, K5 K6 K10 K11 K12 each answer is
+// the model's, K13 past reads, K14 no ghost, K15 at most once, K16 a definite error never took effect, K18
+// ignore_value, R1 linearizable and R2 serializable reads, R3 one incarnation of a member never answers backwards.
 //
-// Why it is exact. Let rev(o) be the revision in o's answer, kappa(o) = 2 rev(o) for an operation that made the revision
-// and 2 rev(o) + 1 for any other. The specification's state contains the revision, so any legal order lists operations by
-// kappa. Conversely, order answered operations by (kappa, call): if every answer is the model's at its place, and no `a`
-// that returned before `b` was called has a larger kappa, this order is legal and keeps real time (theorem 1). The log
-// says what each revision is, so the operations without an answer matter only as authors of revisions that no answered
-// operation owns: they need a matching of those revisions to open operations of the same effect, called before the
-// revision was committed (theorem 2). Of operations with one effect, any can stand for any other, and both commits and
-// calls are in order of time: the i-th revision takes the i-th operation, or there is no matching.
-// Commits are a tighter bound than the theorem's "first answer that shows it", and just as true.
+// Why it is exact. Let rev(o) be the revision in o's answer, kappa(o) = 2 rev(o) for an operation that made the
+// revision and 2 rev(o) + 1 for any other. The specification's state contains the revision, so any legal order lists
+// operations by kappa. Conversely, order answered operations by (kappa, call): if every answer is the model's at its
+// place, and no `a` that returned before `b` was called has a larger kappa, this order is legal and keeps real time
+// (theorem 1). The log says what each revision is, so the operations without an answer matter only as authors of
+// revisions that no answered operation owns: they need a matching of those revisions to open operations of the same
+// effect, called before the revision was committed (theorem 2). Of operations with one effect, any can stand for any
+// other, and both commits and calls are in order of time: the i-th revision takes the i-th operation, or there is no
+// matching. Commits are a tighter bound than the theorem's "first answer that shows it", and just as true.
 //
 // Definite errors about the state (compacted, future revision, key not found) hold somewhere between call and return.
-// They change nothing, so the earliest place that fits is the best one (exchange argument); it counts for those that are
-// called later like an answer at that place.
+// They change nothing, so the earliest place that fits is the best one (exchange argument); it counts for those that
+// are called later like an answer at that place.
 //
 // Duties of the world: events in order; an entry is shown committed before any answer that rests on it ends; operations
 // that check liveness are operations like any other. A wrong log can raise a false alarm, never hide a violation.

@@ -20,6 +20,7 @@ inline constexpr size_t kReadRoundsInFlightMax = 8;                // read index
 inline constexpr size_t kReadsInFlightBytesMax = 256 * 1'048'576;  // and the bytes of their requests
 inline constexpr Duration kRequestTimeoutBase = Seconds(5);        // plus two election timeouts
 inline constexpr Duration kReadIndexRetry = Millis(500);           // a read index round is asked again after this
+inline constexpr Duration kDrainTimeout = Seconds(1);              // a stop waits this long for clients to leave
 
 // --- raft ----------------------------------------------------------------------------------------------------------
 inline constexpr size_t kAppendBytesMax = 1'048'576;               // entry bytes in one append (one entry may pass it)
@@ -50,6 +51,7 @@ inline constexpr size_t kPeerConnectionsMax = 1'024;               // accepted o
 
 // --- connections ---------------------------------------------------------------------------------------------------
 inline constexpr size_t kHttpHeaderBytesMax = 65'536;              // one HTTP/1.1 head, or one HTTP/2 header list
+inline constexpr size_t kGrpcMessageBytesMax = kHttpHeaderBytesMax / 4;  // of a status text; tripled by its encoding
 inline constexpr size_t kHttpBodyBytesMax = kReceiveBytesMax;      // an HTTP/1.1 request body
 inline constexpr Duration kHttpHeaderTimeout = Seconds(300);       // for the first bytes and for a whole head
 inline constexpr size_t kConnectionWriteBacklogMax = 16 * 1'048'576;  // stop draining responses above this

@@ -157,8 +157,7 @@ void ApplyPut(Context& context, PutOperation put) {
 void ApplyDeleteRange(Context& context, const etcdserverpb::DeleteRangeRequest& request) {
   mvcc::Store& store = context.state.store;
   store.Begin();
-  const std::vector<mvcc::KeyValue> deleted =
-      store.DeleteRange({.key = request.key(), .end = request.range_end()});
+  const std::vector<mvcc::KeyValue> deleted = store.DeleteRange({.key = request.key(), .end = request.range_end()});
   store.Commit();
   if (!context.Waits()) return;
   auto& response = context.Respond<etcdserverpb::DeleteRangeResponse>();
@@ -180,8 +179,8 @@ void ApplyRange(Context& context, const etcdserverpb::RangeRequest& request) {
 
 absl::Status ApplyAlarm(Context& context, const etcdserverpb::AlarmRequest& request) {
   if (request.action() != etcdserverpb::AlarmRequest::GET) {
-    return FailedPrecondition("entry %d: alarm with action %d is not part of this release",
-                              context.result.index.value, static_cast<int>(request.action()));
+    return FailedPrecondition("entry %d: alarm with action %d is not part of this release", context.result.index.value,
+                              static_cast<int>(request.action()));
   }
   if (context.Waits()) context.Respond<etcdserverpb::AlarmResponse>();
   return absl::OkStatus();

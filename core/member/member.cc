@@ -35,13 +35,12 @@ Bytes EncodeAddMember(const rpc::MemberRow& row) {
 
 }  // namespace
 
-Member::Member(Host& host, const MemberOptions& options, PeerCarrier& carrier, MemberListener& listener)
+Member::Member(Host& host, const MemberOptions& options, MemberListener& listener)
     : host_(host),
       options_(options),
       listener_(listener),
       wal_(host, {.segment_bytes = OrDefault(options.wal_segment_bytes, kWalSegmentBytes), .read_bytes = kWalReadBytes},
            *this),
-      peers_(carrier),
       apply_state_{.store = store_},
       arena_block_(new char[kArenaBlockBytes]),
       arena_(new google::protobuf::Arena(arena_block_.get(), kArenaBlockBytes)),
@@ -112,7 +111,8 @@ void Member::OnWalOpened(raft::HardState hard_state, std::vector<raft::Entry> ta
         TraceField::Number("term", hard_state.term.value), TraceField::Number("commit-index", hard_state.commit.value),
         TraceField::Number("last-index", raft_->log.last_index().value),
         TraceField::Number("revision", static_cast<uint64_t>(store_.revision().value))});
-  peers_.Start(*this, rows);
+  peers_.emplace(listener_.OnMemberRecovered(options_.id, options_.cluster));
+  peers_->Start(*this, rows);
   Publish();
 }
 
@@ -135,12 +135,12 @@ void Member::OnPeerMessage(raft::Message message) {
   if (raft_) raft::Step(*raft_, std::move(message), host_.clock().Now(), output_);
 }
 
-void Member::OnChannelUp(MemberId peer, PeerChannel channel) { peers_.OnUp(peer, channel, host_.clock().Now()); }
+void Member::OnChannelUp(MemberId peer, PeerChannel channel) { peers_->OnUp(peer, channel, host_.clock().Now()); }
 
-void Member::OnChannelRoom(MemberId peer, PeerChannel channel) { peers_.OnRoom(peer, channel); }
+void Member::OnChannelRoom(MemberId peer, PeerChannel channel) { peers_->OnRoom(peer, channel); }
 
 void Member::OnChannelDown(MemberId peer, PeerChannel channel) {
-  peers_.OnDown(peer, channel);
+  peers_->OnDown(peer, channel);
   if (raft_) raft::ReportUnreachable(*raft_, peer, output_);
 }
 
@@ -301,7 +301,7 @@ void Member::StartReadRounds(Instant now) {
 void Member::SendAll(std::vector<raft::Message> messages) {
   for (raft::Message& message : messages) {
     MemberId to = message.to;
-    if (!peers_.Send(std::move(message))) raft::ReportUnreachable(*raft_, to, output_);
+    if (!peers_->Send(std::move(message))) raft::ReportUnreachable(*raft_, to, output_);
   }
 }
 
@@ -376,7 +376,7 @@ void Member::FinishTimedOut(const Proposals::Pending& pending) {
     return finish(rpc::ToCallStatus(rpc::ApiError::kTimeoutDueToLeaderFail));
   }
   auto lost_since = [&](MemberId peer) {
-    std::optional<Instant> active = peers_.ActiveSince(peer);
+    std::optional<Instant> active = peers_->ActiveSince(peer);
     return !active || *active >= pending.start;
   };
   MemberId leader = raft_->LeaderId();

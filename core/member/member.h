@@ -53,6 +53,9 @@ struct MemberOptions {
 
 class MemberListener {
  public:
+  // The log has been read, so that the member knows who it is: the way to its peers from now on. It must live as long
+  // as the member.
+  virtual PeerCarrier& OnMemberRecovered(MemberId self, ClusterId cluster) = 0;
   // The member can serve clients.
   virtual void OnMemberReady() = 0;
 
@@ -67,7 +70,7 @@ class Member final : public rpc::Backend,
                      private TimerListener,
                      private PostListener {
  public:
-  Member(Host& host, const MemberOptions& options, PeerCarrier& carrier, MemberListener& listener);
+  Member(Host& host, const MemberOptions& options, MemberListener& listener);
   ~Member() override;
   Member(const Member&) = delete;
   Member& operator=(const Member&) = delete;
@@ -139,7 +142,7 @@ class Member final : public rpc::Backend,
   MemberOptions options_;
   MemberListener& listener_;
   wal::Wal wal_;
-  Peers peers_;
+  std::optional<Peers> peers_;              // as raft_, from the end of recovery on
   mvcc::Store store_;
   ApplyState apply_state_;
   std::unique_ptr<char[]> arena_block_;     // the first block of arena_, kept by every Reset

@@ -67,8 +67,9 @@ void Sort(const RangeOptions& options, std::vector<Hit>& hits) {
     if (descend) std::reverse(hits.begin(), hits.end());
     return;
   }
-  std::stable_sort(hits.begin(), hits.end(), [&](const Hit& a, const Hit& b) {
+  std::sort(hits.begin(), hits.end(), [&](const Hit& a, const Hit& b) {
     const int order = Compare(options.sort_target, a, b);
+    if (order == 0) return a.record->key.view() < b.record->key.view();
     return descend ? order > 0 : order < 0;
   });
 }
@@ -106,13 +107,13 @@ class Store::Impl {
   void Bury(KeyRecord& record);
 
   KeyIndex index;
-  Revision revision{1};           // never falls
+  Revision revision{1};  // never falls
   Revision compact_revision{-1};
   bool in_transaction = false;
-  uint32_t sub = 0;               // changes so far of the open transaction
+  uint32_t sub = 0;  // changes so far of the open transaction
   Digest history;
   uint64_t bytes = 0;
-  uint64_t live_keys = 0;         // keys whose newest version is a put
+  uint64_t live_keys = 0;  // keys whose newest version is a put
 };
 
 const KeyRecord* Store::Impl::FindLive(std::string_view key) const {

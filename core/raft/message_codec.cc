@@ -141,44 +141,61 @@ std::optional<ReadId> ReadIdOf(const std::vector<Entry>& entries) {
   return read.has_value() && read->IsZero() ? std::nullopt : read;
 }
 
-std::variant<Body, DecodeError> BodyOf(Fields& fields) {
+// Sets `body` from the fields of its kind, or tells why there is none.
+std::optional<DecodeError> ReadBody(Fields& fields, Body& body) {
   const LogIndex index(fields.index);
   const Term log_term(fields.log_term);
   switch (fields.type) {
     case kMsgProp:
-      return Body(Proposal{.entries = std::move(fields.entries)});
+      body.emplace<Proposal>(Proposal{.entries = std::move(fields.entries)});
+      return std::nullopt;
     case kMsgApp:
-      return Body(Append{.prev_index = index,
-                         .prev_term = log_term,
-                         .entries = std::move(fields.entries),
-                         .commit = LogIndex(fields.commit)});
+      body.emplace<Append>(Append{
+          .prev_index = index,
+          .prev_term = log_term,
+          .entries = std::move(fields.entries),
+          .commit = LogIndex(fields.commit)});
+      return std::nullopt;
     case kMsgAppResp:
-      return Body(AppendResponse{.index = index,
-                                 .reject = fields.reject,
-                                 .hint_index = LogIndex(fields.reject_hint),
-                                 .hint_term = log_term});
+      body.emplace<AppendResponse>(AppendResponse{
+          .index = index,
+          .reject = fields.reject,
+          .hint_index = LogIndex(fields.reject_hint),
+          .hint_term = log_term});
+      return std::nullopt;
     case kMsgVote:
     case kMsgPreVote:
-      return Body(VoteRequest{.pre_vote = fields.type == kMsgPreVote,
-                              .last_index = index,
-                              .last_term = log_term,
-                              .transfer = fields.context == kTransferContext});
+      body.emplace<VoteRequest>(VoteRequest{
+          .pre_vote = fields.type == kMsgPreVote,
+          .last_index = index,
+          .last_term = log_term,
+          .transfer = fields.context == kTransferContext});
+      return std::nullopt;
     case kMsgVoteResp:
     case kMsgPreVoteResp:
-      return Body(VoteResponse{.pre_vote = fields.type == kMsgPreVoteResp, .reject = fields.reject});
+      body.emplace<VoteResponse>(VoteResponse{.pre_vote = fields.type == kMsgPreVoteResp, .reject = fields.reject});
+      return std::nullopt;
     case kMsgHeartbeat:
     case kMsgHeartbeatResp: {
       const std::optional<ReadId> read = ReadIdOf(fields.context);
       if (!read.has_value()) return DecodeError::kMalformed;
-      if (fields.type == kMsgHeartbeatResp) return Body(HeartbeatResponse{.read = *read});
-      return Body(Heartbeat{.commit = LogIndex(fields.commit), .read = *read});
+      if (fields.type == kMsgHeartbeatResp) {
+        body.emplace<HeartbeatResponse>(HeartbeatResponse{.read = *read});
+      } else {
+        body.emplace<Heartbeat>(Heartbeat{.commit = LogIndex(fields.commit), .read = *read});
+      }
+      return std::nullopt;
     }
     case kMsgReadIndex:
     case kMsgReadIndexResp: {
       const std::optional<ReadId> read = ReadIdOf(fields.entries);
       if (!read.has_value()) return DecodeError::kMalformed;
-      if (fields.type == kMsgReadIndex) return Body(ReadIndexRequest{.read = *read});
-      return Body(ReadIndexResponse{.read = *read, .index = index});
+      if (fields.type == kMsgReadIndex) {
+        body.emplace<ReadIndexRequest>(ReadIndexRequest{.read = *read});
+      } else {
+        body.emplace<ReadIndexResponse>(ReadIndexResponse{.read = *read, .index = index});
+      }
+      return std::nullopt;
     }
     case kMsgSnap:
     case kMsgTransferLeader:
@@ -322,15 +339,15 @@ void EncodeMessage(const Message& message, std::string& out) {
 std::variant<Message, DecodeError> DecodeMessage(const Bytes& encoded) {
   Fields fields;
   if (!ReadFields(encoded, fields)) return DecodeError::kMalformed;
-  std::variant<Body, DecodeError> body = BodyOf(fields);
-  if (const auto* error = std::get_if<DecodeError>(&body)) return *error;
-  if (fields.to == 0 || fields.from == 0) return DecodeError::kMalformed;
+  std::variant<Message, DecodeError> result;
+  Message& message = std::get<Message>(result);
+  if (std::optional<DecodeError> error = ReadBody(fields, message.body); error.has_value()) return *error;
   const bool no_term = CarriesNoTerm(fields.type);
-  if (!no_term && fields.term == 0) return DecodeError::kMalformed;
-  return Message{.from = MemberId(fields.from),
-                 .to = MemberId(fields.to),
-                 .term = no_term ? Term() : Term(fields.term),
-                 .body = std::get<Body>(std::move(body))};
+  if (fields.to == 0 || fields.from == 0 || (!no_term && fields.term == 0)) return DecodeError::kMalformed;
+  message.from = MemberId(fields.from);
+  message.to = MemberId(fields.to);
+  if (!no_term) message.term = Term(fields.term);
+  return result;
 }
 
 }  // namespace detcd::raft

@@ -1,5 +1,5 @@
-// Who votes, and what a majority of them is: pure functions of a configuration. Joint configurations (thesis §4.3) would
-// be a second set beside the first, with each question below asked of both.
+// Who votes, and what a majority of them is: pure functions of a configuration. Joint configurations (thesis §4.3)
+// would be a second set beside the first, with each question below asked of both.
 #pragma once
 
 #include <cstddef>

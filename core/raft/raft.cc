@@ -50,8 +50,8 @@ bool IsAcceptable(const RaftState& raft, const Message& message) {
   return true;
 }
 
-// Vote messages of a higher term that leave our term alone: a pre-vote only asks, and its grant carries the term that we
-// asked for ourselves.
+// Vote messages of a higher term that leave our term alone: a pre-vote only asks, and its grant carries the term that
+// we asked for ourselves.
 bool KeepsTerm(const Message& message) {
   if (const auto* request = std::get_if<VoteRequest>(&message.body)) return request->pre_vote;
   if (const auto* response = std::get_if<VoteResponse>(&message.body)) return response->pre_vote && !response->reject;
@@ -84,7 +84,8 @@ void AnswerLowerTerm(RaftState& raft, const Message& message, Output& output) {
   const auto* request = std::get_if<VoteRequest>(&message.body);
   if (request != nullptr && request->pre_vote) {
     PROBE("raft.pre_vote_of_lower_term_refused");
-    Send(raft, message.from, raft.term, VoteResponse{.pre_vote = true, .reject = true}, Dependency::kTermAndVote, output);
+    const VoteResponse refusal{.pre_vote = true, .reject = true};
+    Send(raft, message.from, raft.term, refusal, Dependency::kTermAndVote, output);
   }
 }
 
@@ -155,7 +156,7 @@ Instant NextOnGrid(Instant due, Duration interval, Instant now) {
   return next > now ? next : now + interval;
 }
 
-// Raft §6.2 of the thesis: a leader that hears from no majority stops leading, so that its clients look elsewhere.
+// Thesis §6.2: a leader that hears from no majority stops leading, so that its clients look elsewhere.
 bool QuorumIsActive(const RaftState& raft, const Leader& leader) {
   return raft.voters.HasMajority(
       [&](MemberId id) { return id == raft.options.id || leader.progress.at(id).recently_active; });

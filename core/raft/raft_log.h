@@ -51,9 +51,9 @@ class RaftLog {
   // Entries not handed over yet, marked as handed by this call.
   std::vector<Entry> TakeUnwritten();
   bool HasUnwritten() const { return handed_ < last_index(); }
-  // The batch of TakeUnwritten whose last entry was (term, index) is durable. What was cut from it since does not count,
-  // also when an equal entry stands there again: that one is on its way to the disk behind the one that replaced it (ABA).
-  // Called once a batch, in their order; ignored when no such batch waits. Returns whether durable_index rose.
+  // The batch of TakeUnwritten whose last entry was (term, index) is durable. What was cut from it since does not
+  // count, also when an equal entry stands there again: that one is on its way to the disk behind the one that replaced
+  // it (ABA). Called once a batch, in their order; ignored when no such batch waits. Returns whether durable_index rose.
   bool MarkDurable(Term term, LogIndex index);
 
   // Entries from `first` on, up to `last`, stopping after the one that reaches `bytes_max` (at least one).

@@ -1,5 +1,5 @@
-// Linearizable reads without the log (thesis §6.4): the leader notes its commit index, then makes sure that it still led
-// when the read was asked, by a majority of heartbeat answers that were sent after it.
+// Linearizable reads without the log (thesis §6.4): the leader notes its commit index, then makes sure that it still
+// led when the read was asked, by a majority of heartbeat answers that were sent after it.
 #pragma once
 
 #include <cstddef>

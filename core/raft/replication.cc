@@ -26,8 +26,10 @@ void SendEntries(RaftState& raft, MemberId to, Progress& progress, std::vector<E
   const LogIndex prev = progress.next - 1;
   const uint64_t count = entries.size();
   const uint64_t bytes = DataBytes(entries);
-  Append append{
-      .prev_index = prev, .prev_term = *raft.log.TermAt(prev), .entries = std::move(entries), .commit = raft.commit_index};
+  Append append{.prev_index = prev,
+                .prev_term = *raft.log.TermAt(prev),
+                .entries = std::move(entries),
+                .commit = raft.commit_index};
   // In parallel with our own sync: our own copy does not count until it is durable (thesis §10.2.1).
   Send(raft, to, raft.term, std::move(append), Dependency::kTermAndVote, output);
   progress.OnSent(count, bytes, raft.commit_index);
@@ -75,7 +77,8 @@ void BroadcastAppends(RaftState& raft, Leader& leader, Output& output) {
 // Raft §5.3, §5.4.2: an entry is committed once it is durable on a majority and of the leader's own term; entries of
 // former terms only through one of ours, because counting copies of those is not safe (figure 8).
 bool AdvanceCommit(RaftState& raft, Leader& leader) {
-  const LogIndex reached(raft.voters.ReachedByMajority([&](MemberId id) { return leader.progress.at(id).match.value; }));
+  const LogIndex reached(
+      raft.voters.ReachedByMajority([&](MemberId id) { return leader.progress.at(id).match.value; }));
   if (reached <= raft.commit_index) return false;
   if (raft.log.TermAt(reached) != raft.term) {
     PROBE("raft.commit_waits_for_own_term");
@@ -259,7 +262,7 @@ void OnHeartbeat(RaftState& raft, MemberId from, const Heartbeat& heartbeat, Out
   } else {
     // The leader was told that we have entries which we do not: our disk lost them. What we have may not be theirs.
     PROBE("raft.heartbeat_commit_beyond_log");
-    Emit(*raft.trace, LogLevel::kError, kPlace, "the leader's commit index is beyond our log: acknowledged entries are lost",
+    Emit(*raft.trace, LogLevel::kError, kPlace, "the leader's commit index is beyond our log: entries are lost",
          {TraceField::Number("commit", heartbeat.commit.value),
           TraceField::Number("last", raft.log.last_index().value)});
   }

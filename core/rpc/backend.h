@@ -63,8 +63,9 @@ class Backend {
  public:
   virtual ~Backend() = default;
 
-  // Proposes `request` (its header is filled in here; it is encoded before the return and not kept) for `waiter`; when it
-  // is applied on this member the apply loop answers the call itself. Errors of the proposal path (errors.md 4, P1, P3, P4) end the call too.
+  // Proposes `request` for `waiter`: fills in its header, encodes it before it returns, and keeps nothing of it. When it
+  // is applied on this member the apply loop answers the call itself. Errors of the proposal path (errors.md 4, P1, P3,
+  // P4) end the call too. A call that dies meanwhile is answered into the void.
   virtual void Propose(const Waiter& waiter, etcdserverpb::InternalRaftRequest& request) = 0;
 
   // Calls listener.OnReadReady(waiter, token, ...) in a later event, once.

@@ -11,22 +11,11 @@
 namespace detcd::rpc {
 namespace {
 
-constexpr char kText[] = "text/plain; charset=utf-8";
-
-HttpResponse Error(int status, std::string body) {
-  return {.status = status,
-          .content_type = kText,
-          .headers = {{"X-Content-Type-Options", "nosniff"}},
-          .body = std::move(body) + "\n"};
-}
-
-HttpResponse Healthy() {
-  return {.status = 200, .content_type = kText, .headers = {}, .body = R"({"health":"true","reason":""})"};
-}
+HttpResponse Healthy() { return {.body = R"({"health":"true","reason":""})"}; }
 
 // `reason` is one of our own texts: nothing in it needs escaping.
 HttpResponse Unhealthy(std::string_view reason) {
-  return Error(503, absl::StrFormat(R"({"health":"false","reason":"%s"})", reason));
+  return HttpError(503, absl::StrFormat(R"({"health":"false","reason":"%s"})", reason));
 }
 
 std::optional<unsigned> HexDigit(char c) {
@@ -76,14 +65,10 @@ std::string QueryValue(std::string_view query, std::string_view name) {
 }  // namespace
 
 void HttpEndpoints::Handle(HttpResponder& responder, HttpRequestId id, const HttpRequest& request) {
-  const bool health = request.path == "/health";
-  if (!health && request.path != "/version") return responder.Respond(id, Error(404, "404 page not found"));
-  if (request.method != "GET") {
-    HttpResponse response = Error(405, "Method Not Allowed");
-    response.headers.insert(response.headers.begin(), {"Allow", "GET"});
-    return responder.Respond(id, std::move(response));
-  }
-  if (health) return HandleHealth(responder, id, request.query);
+  const bool health = request.path() == "/health";
+  if (!health && request.path() != "/version") return responder.Respond(id, NotFound());
+  if (request.method != "GET") return responder.Respond(id, MethodNotAllowed());
+  if (health) return HandleHealth(responder, id, request.query());
   responder.Respond(id, Version());
 }
 
@@ -101,9 +86,9 @@ void HttpEndpoints::HandleHealth(HttpResponder& responder, HttpRequestId id, std
   backend_.LinearizableRead(Waiter{.transport = nullptr, .call = token}, *this, token);
 }
 
-void HttpEndpoints::Cancel(HttpResponder& responder, HttpRequestId id) {
+void HttpEndpoints::Abandon(HttpRequestId id) {
   for (auto it = waiting_.begin(); it != waiting_.end(); ++it) {
-    if (it->second.responder != &responder || it->second.id != id) continue;
+    if (it->second.id != id) continue;
     waiting_.erase(it);
     return;
   }
@@ -115,17 +100,14 @@ void HttpEndpoints::OnReadReady(const Waiter&, uint64_t token, ApiError error) {
   if (it == waiting_.end()) return;
   const WaitingRequest waiting = it->second;
   waiting_.erase(it);
-  waiting.responder->Respond(waiting.id, error == ApiError::kOk
-                                             ? Healthy()
-                                             : Unhealthy(absl::StrFormat("RANGE ERROR:%s", TextOf(error))));
+  waiting.responder->Respond(
+      waiting.id, error == ApiError::kOk ? Healthy() : Unhealthy(absl::StrFormat("RANGE ERROR:%s", TextOf(error))));
 }
 
 HttpResponse HttpEndpoints::Version() const {
   const std::string storage = backend_.Status().storage_version;
   const std::string cluster = backend_.ClusterVersion();
-  return {.status = 200,
-          .content_type = "application/json",
-          .headers = {},
+  return {.content_type = "application/json",
           .body = absl::StrFormat(R"({"etcdserver":"%s","etcdcluster":"%s","storage":"%s"})", kServerVersion,
                                   cluster.empty() ? "not_decided" : cluster,
                                   storage.empty() ? "unknown" : storage)};

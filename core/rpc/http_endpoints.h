@@ -20,7 +20,10 @@ class HttpEndpoints final : public HttpHandler, public ReadListener {
   HttpEndpoints& operator=(const HttpEndpoints&) = delete;
 
   void Handle(HttpResponder& responder, HttpRequestId id, const HttpRequest& request) override;
-  void Cancel(HttpResponder& responder, HttpRequestId id) override;
+  void Abandon(HttpRequestId id) override;
+  // The answer of /version, on client and peer ports alike.
+  HttpResponse Version() const;
+
   void OnReadReady(const Waiter& waiter, uint64_t token, ApiError error) override;
 
  private:
@@ -30,7 +33,6 @@ class HttpEndpoints final : public HttpHandler, public ReadListener {
   };
 
   void HandleHealth(HttpResponder& responder, HttpRequestId id, std::string_view query);
-  HttpResponse Version() const;
 
   Backend& backend_;
   uint64_t next_token_ = 1;

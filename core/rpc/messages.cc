@@ -67,8 +67,7 @@ void ToMessage(const MemberRow& row, etcdserverpb::Member& out) {
 
 ApiError ReadRange(const mvcc::Store& store, const etcdserverpb::RangeRequest& request,
                    etcdserverpb::RangeResponse& response) {
-  const mvcc::RangeResult result =
-      store.Range({.key = request.key(), .end = request.range_end()}, OptionsOf(request));
+  const mvcc::RangeResult result = store.Range({.key = request.key(), .end = request.range_end()}, OptionsOf(request));
   switch (result.error) {
     case mvcc::RangeError::kOk:
       break;

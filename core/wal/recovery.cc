@@ -20,6 +20,13 @@ bool FitsChain(const Record& record, uint32_t crc) {
   return ExtendCrc32c(crc, record.data) == record.crc;
 }
 
+uint32_t HighestField(std::string_view message) {
+  uint32_t highest = 0;
+  ProtoFields fields(message);
+  for (ProtoField field; fields.Next(field);) highest = std::max(highest, field.number);
+  return highest;
+}
+
 // Whether one of the pieces into which sectors cut `body`, which lies at file offset `offset`, is all zeros.
 bool HasZeroPiece(std::string_view body, uint64_t offset) {
   while (!body.empty()) {
@@ -98,16 +105,8 @@ absl::Status LogReplay::Apply(uint64_t type, const Bytes& data, const EntryPosit
       return ApplyState(data.view());
     case static_cast<uint64_t>(RecordType::kCrc):
       return absl::OkStatus();
-    case static_cast<uint64_t>(RecordType::kSnapshot): {
-      uint64_t index = 0;
-      ProtoFields fields(data.view());
-      for (ProtoField field; fields.Next(field);) {
-        if (field.number == 1) index = field.varint;
-      }
-      if (!fields.ok()) return DataLoss("malformed snapshot record");
-      if (index == 0) return absl::OkStatus();
-      return FailedPrecondition("snapshot record at index %d: snapshots are not supported by this release", index);
-    }
+    case static_cast<uint64_t>(RecordType::kSnapshot):
+      return ApplySnapshot(data.view());
     default:
       return DataLoss("record of unknown type %d", type);
   }
@@ -116,6 +115,11 @@ absl::Status LogReplay::Apply(uint64_t type, const Bytes& data, const EntryPosit
 absl::Status LogReplay::ApplyEntry(const Bytes& data, const EntryPosition& position) {
   std::optional<raft::Entry> entry = raft::DecodeEntry(data);
   if (!entry) return DataLoss("malformed entry record");
+  // A record's type is not under its CRC. What a state taken for an entry would be, no leader appends.
+  if (entry->term.IsZero()) return DataLoss("entry %d has term 0", entry->index.value);
+  if (entry->type != raft::EntryType::kNormal && entry->data.empty()) {
+    return DataLoss("entry %d is a change of members without content", entry->index.value);
+  }
   if (entry->index.IsZero() || entry->index > last_index_ + 1) {
     return DataLoss("gap in the log: found entry %d, want at most %d", entry->index.value, last_index_.value + 1);
   }
@@ -125,6 +129,10 @@ absl::Status LogReplay::ApplyEntry(const Bytes& data, const EntryPosition& posit
   if (entry->index <= last_index_) {
     PROBE("wal.recovery_replaced_entries");
     tail_.resize(tail_.size() - (last_index_ - entry->index + 1));
+  }
+  Term previous = tail_.empty() ? committed_term_ : tail_.back().term;
+  if (entry->term < previous) {
+    return DataLoss("entry %d has term %d after one of term %d", entry->index.value, entry->term.value, previous.value);
   }
   last_index_ = entry->index;
   EntryPosition at = position;
@@ -137,18 +145,34 @@ absl::Status LogReplay::ApplyEntry(const Bytes& data, const EntryPosition& posit
 absl::Status LogReplay::ApplyState(std::string_view data) {
   std::optional<raft::HardState> state = raft::DecodeHardState(data);
   if (!state) return DataLoss("malformed state record");
+  // As for entries: an entry taken for a state has no term, or a field too many.
+  if (state->term.IsZero() || HighestField(data) > 3) return DataLoss("state record of term %d is none", state->term.value);
   if (state->commit > last_index_) {
     return DataLoss("state record with commit index %d, last entry is %d", state->commit.value, last_index_.value);
   }
   hard_state_ = *state;
   if (state->commit > commit_) {
     auto limit = tail_.end() - static_cast<ptrdiff_t>(last_index_ - state->commit);
+    committed_term_ = (limit - 1)->term;
     std::move(tail_.begin(), limit, std::back_inserter(committed_));
     tail_.erase(tail_.begin(), limit);
     commit_ = state->commit;
   }
   hard_state_->commit = commit_;  // what was handed over as committed stays so
   return absl::OkStatus();
+}
+
+absl::Status LogReplay::ApplySnapshot(std::string_view data) {
+  uint64_t index = 0;
+  uint64_t term = 0;
+  ProtoFields fields(data);
+  for (ProtoField field; fields.Next(field);) {
+    if (field.number == 1) index = field.varint;
+    if (field.number == 2) term = field.varint;
+  }
+  if (!fields.ok() || (index == 0 && term != 0)) return DataLoss("malformed snapshot record");
+  if (index == 0) return absl::OkStatus();
+  return FailedPrecondition("snapshot record at index %d: snapshots are not supported by this release", index);
 }
 
 absl::Status LogReplay::EndSegment() {

@@ -48,11 +48,13 @@ class LogReplay {
  private:
   absl::Status ApplyEntry(const Bytes& data, const EntryPosition& position);
   absl::Status ApplyState(std::string_view data);
+  absl::Status ApplySnapshot(std::string_view data);
 
   std::string metadata_;
   std::optional<raft::HardState> hard_state_;
   std::vector<raft::Entry> committed_;  // below `tail_`, not handed over yet
   std::deque<raft::Entry> tail_;        // above the highest commit index seen
+  Term committed_term_;                 // of the entry before `tail_`
   LogIndex last_index_;                 // of the last entry; tail_.back() unless that is empty
   LogIndex commit_;                     // highest seen; the entries up to min(commit_, last_index_) left `tail_`
   uint64_t records_in_segment_ = 0;

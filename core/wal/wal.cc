@@ -108,8 +108,14 @@ void Wal::Impl::OnWalListed(std::vector<std::string> names) {
   std::sort(segments.begin(), segments.end());
   bootstrap_.reset();
   auto done = [this](Recovery::Result result) {
-    raft::HardState hard_state = result.log.hard_state.value_or(raft::HardState());
-    Opened(std::move(result.log), hard_state, std::move(result.tail));
+    // The incarnation that made the log may have ended between the rename of its folder and these syncs.
+    auto opened = [this, kept = std::make_shared<Recovery::Result>(std::move(result))](FileResult&) {
+      raft::HardState hard_state = kept->log.hard_state.value_or(raft::HardState());
+      Opened(std::move(kept->log), hard_state, std::move(kept->tail));
+    };
+    member_folder_->Sync(steps_.Then("sync of member", [this, opened](FileResult&) {
+      data_folder_->Sync(steps_.Then("sync of the data folder", opened));
+    }));
   };
   recovery_ = std::make_unique<Recovery>(*wal_folder_, steps_, host_.trace(), options_, std::move(segments), listener_, done);
   recovery_->Start();

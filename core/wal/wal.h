@@ -45,7 +45,7 @@ struct WalBootstrap {
 struct WalBatch {
   std::vector<raft::Entry> entries;
   std::optional<raft::HardState> hard_state;
-  bool sync = false;
+  bool sync = false;  // must be set with entries: telling a torn tail from damage rests on it
 };
 
 class WalListener {
@@ -87,7 +87,8 @@ class Wal {
   bool Busy() const;
 
   // Reads entries [first, last] back from the segments, stopping after the one that reaches `bytes_max` (at least one).
-  // Only entries whose Append completed. Several reads may be in flight; appends do not wait for them.
+  // Only entries whose Append completed. Several reads may be in flight; appends do not wait for them. The answer is
+  // shorter, possibly empty, where the range passes the end of the log or an append replaces entries of it meanwhile.
   void Read(LogIndex first, LogIndex last, size_t bytes_max, uint64_t token);
 
  private:

@@ -25,6 +25,9 @@ constexpr std::array<std::string_view, 17> kCodeTexts = {"0", "1", "2",  "3",  "
                                                          "9", "10", "11", "12", "13", "14", "15", "16"};
 std::string_view CodeText(StatusCode code) { return kCodeTexts[static_cast<size_t>(code)]; }
 
+// A text may quote a whole path; clients do not take header lists of any size.
+std::string MessageField(std::string_view text) { return EncodePercent(text.substr(0, kGrpcMessageBytesMax)); }
+
 google::protobuf::ArenaOptions OptionsWith(char* block) {
   google::protobuf::ArenaOptions options;
   options.initial_block = block;
@@ -163,7 +166,7 @@ void GrpcConnection::SubmitEnd(Call& call, std::string_view http_status, CallSta
     session_.BodyGrew(call);
     return;
   }
-  const std::string message = EncodePercent(status.message);
+  const std::string message = MessageField(status.message);
   const Http2Header headers[] = {{":status", http_status, true},
                                  {"content-type", call.is_grpc && !call.content_type.empty()
                                                       ? std::string_view(call.content_type)
@@ -355,7 +358,7 @@ void GrpcConnection::OnBodyFramed(Http2Stream& stream) {
     session_.SubmitTrailers(call, kGood);
     return;
   }
-  const std::string message = EncodePercent(call.status.message);
+  const std::string message = MessageField(call.status.message);
   const Http2Header trailers[] = {{"grpc-status", CodeText(call.status.code), true}, {"grpc-message", message}};
   session_.SubmitTrailers(call, trailers);
 }

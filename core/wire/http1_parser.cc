@@ -2,6 +2,7 @@
 
 // This file is compiled with exceptions, because Boost is. The paths used here report by error codes and throw nothing.
 #include <boost/asio/buffer.hpp>
+#include <boost/beast/core/string.hpp>
 #include <boost/beast/http/basic_parser.hpp>
 #include <boost/beast/http/error.hpp>
 
@@ -16,35 +17,7 @@ namespace http = boost::beast::http;
 
 std::string Text(beast::string_view view) { return {view.data(), view.size()}; }
 
-char Lower(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
-
-bool SameName(std::string_view a, std::string_view b) {
-  if (a.size() != b.size()) return false;
-  for (size_t i = 0; i < a.size(); ++i) {
-    if (Lower(a[i]) != Lower(b[i])) return false;
-  }
-  return true;
-}
-
 }  // namespace
-
-std::string_view HttpRequest::path() const {
-  const std::string_view whole = target;
-  return whole.substr(0, whole.find('?'));
-}
-
-std::string_view HttpRequest::query() const {
-  const std::string_view whole = target;
-  const size_t mark = whole.find('?');
-  return mark == std::string_view::npos ? std::string_view() : whole.substr(mark + 1);
-}
-
-std::string_view HttpRequest::Header(std::string_view name) const {
-  for (const HttpHeader& header : headers) {
-    if (SameName(header.name, name)) return header.value;
-  }
-  return {};
-}
 
 class Http1Parser::Parser final : public http::basic_parser<true> {
  public:
@@ -53,7 +26,7 @@ class Http1Parser::Parser final : public http::basic_parser<true> {
     body_limit(uint64_t{kHttpBodyBytesMax});
   }
 
-  HttpRequest request;
+  rpc::HttpRequest request;
   int version = 11;
 
  private:
@@ -84,11 +57,12 @@ class Http1Parser::Parser final : public http::basic_parser<true> {
 Http1Parser::Http1Parser() : parser_(std::make_unique<Parser>()) {}
 Http1Parser::~Http1Parser() = default;
 
-HttpRequest& Http1Parser::request() { return parser_->request; }
+rpc::HttpRequest& Http1Parser::request() { return parser_->request; }
 bool Http1Parser::keep_alive() const { return parser_->keep_alive(); }
 bool Http1Parser::http10() const { return parser_->version < 11; }
 bool Http1Parser::expects_continue() const {
-  return !http10() && SameName(parser_->request.Header("expect"), "100-continue");
+  const std::string_view expected = parser_->request.Header("expect");
+  return !http10() && beast::iequals({expected.data(), expected.size()}, "100-continue");
 }
 bool Http1Parser::started() const { return parser_->got_some() || !input_.empty(); }
 

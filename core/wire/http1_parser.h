@@ -10,25 +10,9 @@
 #include <utility>
 #include <vector>
 
+#include "core/rpc/http.h"
+
 namespace detcd::wire {
-
-struct HttpHeader {
-  std::string name;   // as sent; names are compared without case
-  std::string value;
-};
-
-struct HttpRequest {
-  std::string method;             // `GET`
-  std::string target;             // as sent: `/health?serializable=true`
-  std::vector<HttpHeader> headers;
-  std::string body;
-
-  // The target up to `?`, and what follows it.
-  std::string_view path() const;
-  std::string_view query() const;
-  // The first value of `name`, in any case; empty when absent.
-  std::string_view Header(std::string_view name) const;
-};
 
 // One request after another of one connection. Bytes behind a whole request wait for Next.
 class Http1Parser {
@@ -51,7 +35,7 @@ class Http1Parser {
   State Next();
 
   State state() const { return state_; }
-  HttpRequest& request();
+  rpc::HttpRequest& request();
   bool keep_alive() const;              // as the request wants it
   bool http10() const;
   bool expects_continue() const;        // `Expect: 100-continue`: the client waits for an interim answer

@@ -33,10 +33,10 @@ std::string_view ReasonOf(uint16_t status) {
   }
 }
 
-std::string Format(const HttpResponse& response, bool head_only, bool keep_alive, bool http10) {
+std::string Format(const rpc::HttpResponse& response, bool head_only, bool keep_alive, bool http10) {
   std::string out = absl::StrFormat("HTTP/1.%d %d %s\r\n", http10 ? 0 : 1, response.status, ReasonOf(response.status));
   if (!response.content_type.empty()) absl::StrAppendFormat(&out, "Content-Type: %s\r\n", response.content_type);
-  for (const HttpHeader& header : response.headers) {
+  for (const rpc::HttpHeader& header : response.headers) {
     absl::StrAppendFormat(&out, "%s: %s\r\n", header.name, header.value);
   }
   absl::StrAppendFormat(&out, "Content-Length: %d\r\n", response.body.size());
@@ -52,16 +52,6 @@ std::string Format(const HttpResponse& response, bool head_only, bool keep_alive
 
 }  // namespace
 
-HttpResponse HttpError(uint16_t status, std::string_view text) {
-  return {.status = status, .headers = {{"X-Content-Type-Options", "nosniff"}}, .body = std::string(text) + "\n"};
-}
-HttpResponse NotFound() { return HttpError(404, "404 page not found"); }
-HttpResponse MethodNotAllowed() {
-  HttpResponse response = HttpError(405, "Method Not Allowed");
-  response.headers.push_back({"Allow", "GET"});
-  return response;
-}
-
 class Http1Server::Connection final : private StreamListener, private TimerListener {
  public:
   Connection(Http1Server& server, uint32_t number, std::unique_ptr<Stream> stream)
@@ -73,7 +63,7 @@ class Http1Server::Connection final : private StreamListener, private TimerListe
 
   uint32_t number() const { return number_; }
 
-  void Respond(uint32_t ordinal, const HttpResponse& response) {
+  void Respond(uint32_t ordinal, const rpc::HttpResponse& response) {
     if (!handling_ || ordinal != ordinal_) return;
     handling_ = false;
     const bool keep = parser_.keep_alive() && !closing_;
@@ -162,7 +152,7 @@ class Http1Server::Connection final : private StreamListener, private TimerListe
       case Http1Parser::State::kFailed: {
         closing_ = true;
         const uint16_t status = parser_.failure_status();
-        HttpResponse response;
+        rpc::HttpResponse response;
         response.status = status;
         response.body = absl::StrFormat("%d %s", status, ReasonOf(status));
         output_ += Format(response, false, false, false);
@@ -197,7 +187,7 @@ void Http1Server::Connection::OnTimer(uint64_t) {
   Die();
 }
 
-Http1Server::Http1Server(Clock& clock, HttpHandler& handler) : clock_(clock), handler_(handler) {}
+Http1Server::Http1Server(Clock& clock, rpc::HttpHandler& handler) : clock_(clock), handler_(handler) {}
 Http1Server::~Http1Server() = default;
 
 void Http1Server::Accept(std::unique_ptr<Stream> stream) {
@@ -222,7 +212,7 @@ void Http1Server::Shutdown() {
   for (auto& [number, connection] : connections_) connection->Shutdown();
 }
 
-void Http1Server::Respond(HttpRequestId id, HttpResponse response) {
+void Http1Server::Respond(rpc::HttpRequestId id, rpc::HttpResponse response) {
   const auto found = connections_.find(static_cast<uint32_t>(id >> 32));
   if (found != connections_.end()) found->second->Respond(static_cast<uint32_t>(id), response);
 }

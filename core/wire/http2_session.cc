@@ -195,6 +195,8 @@ Http2Session::Http2Session(Side side, Http2Listener& listener) : listener_(liste
   // Its limiter reads the system's clock; who listens counts resets by the clock it was given.
   constexpr uint64_t kNoLimit = std::numeric_limits<uint32_t>::max();
   nghttp2_option_set_stream_reset_rate_limit(option, kNoLimit, kNoLimit);
+  // Its bound is on an estimate that is larger than what is sent.
+  nghttp2_option_set_max_send_header_block_length(option, 4 * kHttpHeaderBytesMax);
   // Until the server's SETTINGS come a client would stop at 100 streams.
   nghttp2_option_set_peer_max_concurrent_streams(option, std::numeric_limits<uint32_t>::max());
   CHECK((side == Side::kServer ? nghttp2_session_server_new2(&session_, callbacks, this, option)

@@ -55,7 +55,6 @@ class AcceptedPeer final : public StreamListener {
 
   uint64_t id() const { return id_; }
   const std::optional<StreamGrant>& grant() const { return grant_; }
-  bool is_dirty() const { return is_dirty_; }
   bool is_gone() const { return stream_ == nullptr; }
 
   // Encodes for the end of the turn. False: no room, and OnRoom will come. On an outgoing stream only.

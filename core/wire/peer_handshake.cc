@@ -10,7 +10,6 @@ namespace {
 
 using member::PeerChannel;
 
-
 constexpr std::string_view kOldestVersion = "2.0.0";  // of a sender that names none
 
 // The two parts of a version that compatibility looks at.

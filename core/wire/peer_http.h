@@ -10,15 +10,13 @@
 #include <utility>
 #include <vector>
 
+#include "core/rpc/http.h"
 #include "core/base/time.h"
 #include "core/wire/chunked.h"
 
 namespace detcd::wire {
 
-struct HttpHeader {
-  std::string name;
-  std::string value;
-};
+using rpc::HttpHeader;
 
 // What both kinds of heads have.
 struct HttpFields {

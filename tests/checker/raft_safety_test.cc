@@ -60,8 +60,8 @@ class RaftSafetyTest : public testing::Test {
     member.log.insert(member.log.end(), entries.begin(), entries.end());
     member.changed = entries;
     member.state.changed_from = LogIndex(from);
+    member.state.durable_index = std::min(member.state.durable_index, LogIndex(from - 1));
     if (durable) member.state.durable_index = LogIndex(member.log.size());
-    member.state.durable_index = std::min(member.state.durable_index, LogIndex(member.log.size()));
     Show(id);
   }
 
@@ -78,8 +78,9 @@ class RaftSafetyTest : public testing::Test {
   }
 
   void Send(MessageKind kind, uint64_t from, uint64_t to, uint64_t term, uint64_t index = 0) {
-    judge_.OnSent({.kind = kind, .from = MemberId(from), .to = MemberId(to), .term = Term(term), .index = LogIndex(index)},
-                  {.event = ++event_});
+    MessageObservation message{.kind = kind, .from = MemberId(from), .to = MemberId(to), .term = Term(term)};
+    message.index = LogIndex(index);
+    judge_.OnSent(message, {.event = ++event_});
   }
 
   std::string Broken() const { return verdict_.broken() ? verdict_.violation()->property : ""; }
@@ -285,9 +286,18 @@ TEST_F(RaftSafetyTest, AcknowledgedEntryLostInACrash) {
   EXPECT_EQ(Broken(), "F19");
 }
 
-TEST_F(RaftSafetyTest, UnacknowledgedEntryMayBeLostInACrash) {
+TEST_F(RaftSafetyTest, DurableEntryLostInACrash) {
   Become(1, Role::kFollower, 1);
   Write(1, 1, {E(1), E(1, 2)});
+  M(1).log.pop_back();
+  Start(1);
+  EXPECT_EQ(Broken(), "F19");
+}
+
+TEST_F(RaftSafetyTest, EntryNotYetDurableMayBeLostInACrash) {
+  Become(1, Role::kFollower, 1);
+  Write(1, 1, {E(1)});
+  Write(1, 2, {E(1, 2)}, false);
   Send(MessageKind::kAppendResponse, 1, 2, 1, 1);
   Show(1);
   M(1).log.pop_back();
@@ -295,15 +305,28 @@ TEST_F(RaftSafetyTest, UnacknowledgedEntryMayBeLostInACrash) {
   EXPECT_EQ(Broken(), "");
 }
 
-// The leader commits with its own disk: a crash that loses the entry leaves too few holders.
+// An acknowledgement in term 2 below an old entry of term 1 does not protect that entry.
+TEST_F(RaftSafetyTest, OldEntryBehindANewAcknowledgementMayBeOverwritten) {
+  Become(1, Role::kFollower, 1);
+  Write(1, 1, {E(1), E(1, 2)});
+  Send(MessageKind::kAppendResponse, 1, 2, 1, 2);
+  Show(1);
+  Become(1, Role::kFollower, 2);
+  Send(MessageKind::kAppendResponse, 1, 3, 2, 1);
+  Show(1);
+  Write(1, 2, {E(2)});
+  EXPECT_EQ(Broken(), "");
+}
+
+// A member takes back that an entry is on its disk, and too few are left.
 TEST_F(RaftSafetyTest, CommittedEntryOnTooFewDisks) {
   Become(1, Role::kLeader, 1);
   Write(1, 1, {E(1)});
   Become(2, Role::kFollower, 1);
   Write(2, 1, {E(1)});
   Commit(1, 1);
-  M(1).log.clear();
-  Start(1);
+  M(1).state.durable_index = LogIndex(0);
+  Show(1);
   EXPECT_EQ(Broken(), "F9");
 }
 
@@ -326,7 +349,7 @@ TEST_F(RaftSafetyTest, AcknowledgedEntryCutInItsTerm) {
 
 class RaftOverwriteTest : public RaftSafetyTest {
  protected:
-  // Member 1 acknowledged two entries of term 3 after one of term 1; a leader of term 4 overwrites them with an older
+  // Member 1 has on disk two entries of term 3 after one of term 1; a leader of term 4 overwrites them with an older
   // entry of term 2, which is not on the disk yet.
   RaftOverwriteTest() {
     Become(1, Role::kFollower, 3);
@@ -369,7 +392,7 @@ TEST_F(RaftOverwriteTest, AnotherOverwritingFromBelowTakesBothAway) {
   EXPECT_EQ(Broken(), "");
 }
 
-TEST_F(RaftOverwriteTest, ANewAcknowledgementBindsToTheNewEntries) {
+TEST_F(RaftOverwriteTest, NewEntriesThatAreDurableMustStay) {
   M(1).state.durable_index = LogIndex(3);
   Send(MessageKind::kAppendResponse, 1, 2, 4, 3);
   Show(1);

@@ -1,13 +1,13 @@
 // A backend and a transport that only remember what they were asked, so that a test decides what happens next.
 #pragma once
 
-#include <algorithm>
+#include <google/protobuf/message.h>
+
+#include <deque>
 #include <map>
 #include <memory>
 #include <string>
 #include <vector>
-
-#include <google/protobuf/message.h>
 
 #include "core/proto/raft_internal.pb.h"
 #include "core/rpc/backend.h"
@@ -30,16 +30,16 @@ class FakeBackend final : public rpc::Backend {
   void LinearizableRead(const rpc::Waiter& waiter, rpc::ReadListener& listener, uint64_t token) override {
     reads.push_back({waiter, &listener, token});
   }
-  void Forget(const rpc::Waiter& waiter) override { forgotten.push_back(waiter.call); }
   const mvcc::Store& store() const override { return store_; }
   rpc::MemberStatus Status() const override { return status; }
   std::vector<rpc::MemberRow> Members() const override { return members; }
   bool HasLeader() const override { return !status.leader.IsZero(); }
+  std::string ClusterVersion() const override { return cluster_version; }
 
   // Answers the oldest waiting read.
   void FinishRead(rpc::ApiError error) {
     const Read read = reads.front();
-    reads.erase(reads.begin());
+    reads.pop_front();
     read.listener->OnReadReady(read.waiter, read.token, error);
   }
   void Put(std::string_view key, std::string_view value) {
@@ -48,13 +48,18 @@ class FakeBackend final : public rpc::Backend {
     store_.Commit();
   }
 
-  rpc::MemberStatus status = {.cluster = ClusterId(10), .member = MemberId(11), .leader = MemberId(11),
-                              .term = Term(5), .applied_term = Term(4), .commit_index = LogIndex(9),
-                              .applied_index = LogIndex(8), .storage_version = "3.7.0"};
+  rpc::MemberStatus status = {.cluster = ClusterId(10),
+                              .member = MemberId(11),
+                              .leader = MemberId(11),
+                              .term = Term(5),
+                              .applied_term = Term(4),
+                              .commit_index = LogIndex(9),
+                              .applied_index = LogIndex(8),
+                              .storage_version = "3.7.0"};
   std::vector<rpc::MemberRow> members;
   std::vector<std::pair<rpc::Waiter, etcdserverpb::InternalRaftRequest>> proposals;
-  std::vector<Read> reads;
-  std::vector<rpc::CallId> forgotten;
+  std::deque<Read> reads;
+  std::string cluster_version;
 
  private:
   mvcc::Store store_;

@@ -94,7 +94,7 @@ class MemoryNetwork::MemoryTimer final : public Timer {
     network_.timers_.push_back(this);
   }
   ~MemoryTimer() override { std::erase(network_.timers_, this); }
-  void Arm(Instant deadline) override { armed = true, this->deadline = deadline; }
+  void Arm(Instant when) override { armed = true, deadline = when; }
   void Disarm() override { armed = false; }
   void Fire() {
     armed = false;
@@ -152,7 +152,8 @@ void MemoryNetwork::Resolve(const std::string& host, uint16_t port, ResolveListe
     } else if (!host.empty() && host.find_first_not_of("0123456789.:") == std::string::npos) {
       addresses.push_back({.host = host, .port = port});
     }
-    listener.OnResolved(token, addresses.empty() ? IoError::kNotFound : IoError::kOk, std::move(addresses));
+    const IoError error = addresses.empty() ? IoError::kNotFound : IoError::kOk;
+    listener.OnResolved(token, error, std::move(addresses));
   });
 }
 

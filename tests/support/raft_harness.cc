@@ -153,12 +153,12 @@ void RaftHarness::Step(Message message) {
 void RaftHarness::Write(uint64_t id) {
   Member& m = member(id);
   if (!m.up) return;
+  const HardState before = m.raft.collected;
   Output output;
   Collect(m.raft, output);
   if (!output.hard_state.has_value() && output.entries.empty()) return;
   ++m.collected;
-  const HardState& newest = m.writes.empty() || !m.writes.back().hard_state ? m.disk_state : *m.writes.back().hard_state;
-  if (output.hard_state && (output.hard_state->term != newest.term || output.hard_state->vote != newest.vote)) {
+  if (output.hard_state && (output.hard_state->term != before.term || output.hard_state->vote != before.vote)) {
     m.term_vote_batch = m.collected;
   }
   m.writes.push_back({output.hard_state, std::move(output.entries)});

@@ -24,7 +24,8 @@ class Applier {
   explicit Applier(bool waits) : waits_(waits) {}
 
   absl::StatusOr<ApplyResult> Apply(EntryType type, std::string_view data) {
-    return ApplyEntry(state, {.term = Term(2), .index = state.applied_index + 1, .type = type, .data = Bytes::Copy(data)},
+    return ApplyEntry(state,
+                      {.term = Term(2), .index = state.applied_index + 1, .type = type, .data = Bytes::Copy(data)},
                       waits_ ? &everybody_ : nullptr, arena_);
   }
   absl::StatusOr<ApplyResult> Apply(InternalRaftRequest request) {
@@ -38,11 +39,13 @@ class Applier {
     request.mutable_put()->set_prev_kv(prev_kv);
     return Apply(request);
   }
-  absl::StatusOr<ApplyResult> Add(uint64_t id, std::string url, raftpb::ConfChangeType type = raftpb::ConfChangeAddNode) {
+  absl::StatusOr<ApplyResult> Add(uint64_t id, std::string url,
+                                  raftpb::ConfChangeType type = raftpb::ConfChangeAddNode) {
     raftpb::ConfChange change;
     change.set_type(type);
     change.set_node_id(id);
-    change.set_context(EncodeMemberContext({.member = {.id = MemberId(id), .name = "m", .peer_urls = {std::move(url)}}}));
+    change.set_context(
+        EncodeMemberContext({.member = {.id = MemberId(id), .name = "m", .peer_urls = {std::move(url)}}}));
     return Apply(EntryType::kConfChange, change.SerializeAsString());
   }
 
@@ -77,8 +80,9 @@ TEST(ApplyTest, PutChangesTheStoreAndAnswers) {
   ASSERT_TRUE(result.ok());
   EXPECT_EQ(result->request_id, 42u);
   EXPECT_EQ(ResponseText(result), "header { revision: 2 }");
-  EXPECT_EQ(ResponseText(applier.Put("k", "v2", true)),
-            "header { revision: 3 } prev_kv { key: \"k\" create_revision: 2 mod_revision: 2 version: 1 value: \"v1\" }");
+  EXPECT_EQ(
+      ResponseText(applier.Put("k", "v2", true)),
+      "header { revision: 3 } prev_kv { key: \"k\" create_revision: 2 mod_revision: 2 version: 1 value: \"v1\" }");
   EXPECT_EQ(ResponseText(applier.Put("new", "", true)), "header { revision: 4 }");
 }
 
@@ -161,8 +165,9 @@ TEST(ApplyTest, RangeInTheLogReadsAndChangesNothing) {
   ASSERT_TRUE(applier.Put("a", "1").ok());
   InternalRaftRequest request;
   request.mutable_range()->set_key("a");
-  EXPECT_EQ(ResponseText(applier.Apply(request)),
-            "header { revision: 2 } kvs { key: \"a\" create_revision: 2 mod_revision: 2 version: 1 value: \"1\" } count: 1");
+  EXPECT_EQ(
+      ResponseText(applier.Apply(request)),
+      "header { revision: 2 } kvs { key: \"a\" create_revision: 2 mod_revision: 2 version: 1 value: \"1\" } count: 1");
   request.mutable_range()->set_revision(9);
   EXPECT_EQ(applier.Apply(request)->error, ApiError::kFutureRev);
 }
@@ -231,7 +236,8 @@ TEST(ApplyTest, UnknownKindsAreNamedAndLeaveTheStateAlone) {
   EXPECT_EQ(applier.store.revision(), Revision(1));
 }
 
-// --- equal on all members ----------------------------------------------------------------------------------------------
+// --- equal on all members
+// ----------------------------------------------------------------------------------------------
 
 struct Step {
   EntryType type;
@@ -247,7 +253,8 @@ Step AnyStep() {
       return {EntryType::kNormal, ""};
     case 1:
       request.mutable_delete_range()->set_key(key);
-      request.mutable_delete_range()->set_range_end(*rc::gen::elementOf(std::vector<std::string>{"", "c", std::string(1, '\0')}));
+      request.mutable_delete_range()->set_range_end(
+          *rc::gen::elementOf(std::vector<std::string>{"", "c", std::string(1, '\0')}));
       request.mutable_delete_range()->set_prev_kv(*rc::gen::arbitrary<bool>());
       break;
     case 2:

@@ -23,20 +23,25 @@ TEST(MemberContextTest, PassesOverWhatItDoesNotKnow) {
 }
 
 TEST(MemberContextTest, RefusesWhatIsNoMember) {
-  for (const char* text : {"", "{", "[]", "null", "{}x", R"({"id":"9"})", R"({"id":-1})", R"({"id":18446744073709551616})",
-                           R"({"id":1,})", R"({"name":"a)", R"({"name":"\ud800"})", R"({"peerURLs":"a"})",
-                           R"({"peerURLs":["a",]})", R"({"isLearner":1})", R"({"name":"\q"})", R"({1:2})"}) {
+  for (const char* text :
+       {"", "{", "[]", "null", "{}x", R"({"id":"9"})", R"({"id":-1})", R"({"id":18446744073709551616})", R"({"id":1,})",
+        R"({"name":"a)", R"({"name":"\ud800"})", R"({"peerURLs":"a"})", R"({"peerURLs":["a",]})", R"({"isLearner":1})",
+        R"({"name":"\q"})", R"({1:2})"}) {
     EXPECT_FALSE(DecodeMemberContext(text).has_value()) << text;
   }
   EXPECT_FALSE(DecodeMemberContext(R"({"x":)" + std::string(100, '[')).has_value());
   EXPECT_FALSE(DecodeMemberContext(R"({"x":)" + std::string(100, '[') + std::string(100, ']') + "}").has_value());
 }
 
-RC_GTEST_PROP(MemberContextProperty, RoundTrips, (uint64_t id, std::string name, std::vector<std::string> urls,
-                                                  std::vector<std::string> client_urls, bool learner, bool promote)) {
-  const MemberContext context = {
-      .member = {.id = MemberId(id), .name = name, .peer_urls = urls, .client_urls = client_urls, .is_learner = learner},
-      .is_promote = promote};
+RC_GTEST_PROP(MemberContextProperty, RoundTrips,
+              (uint64_t id, std::string name, std::vector<std::string> urls, std::vector<std::string> client_urls,
+               bool learner, bool promote)) {
+  const MemberContext context = {.member = {.id = MemberId(id),
+                                            .name = name,
+                                            .peer_urls = urls,
+                                            .client_urls = client_urls,
+                                            .is_learner = learner},
+                                 .is_promote = promote};
   const std::string json = EncodeMemberContext(context);
   RC_ASSERT(DecodeMemberContext(json) == context);
   const auto cut = *rc::gen::inRange<size_t>(0, json.size());

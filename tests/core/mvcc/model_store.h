@@ -20,8 +20,12 @@ struct ModelPair {
 };
 
 inline ModelPair ToModel(const KeyValue& kv) {
-  return {std::string(kv.key.view()),  std::string(kv.value.view()), kv.create_revision.value,
-          kv.mod_revision.value,       kv.version,                   kv.lease.value};
+  return {std::string(kv.key.view()),
+          std::string(kv.value.view()),
+          kv.create_revision.value,
+          kv.mod_revision.value,
+          kv.version,
+          kv.lease.value};
 }
 inline std::vector<ModelPair> ToModel(const std::vector<KeyValue>& kvs) {
   std::vector<ModelPair> pairs;
@@ -97,11 +101,21 @@ class ModelStore {
       });
     };
     switch (o.sort_target) {
-      case SortTarget::kKey: by([](const ModelPair& p) { return p.key; }); break;
-      case SortTarget::kVersion: by([](const ModelPair& p) { return p.version; }); break;
-      case SortTarget::kCreate: by([](const ModelPair& p) { return p.create; }); break;
-      case SortTarget::kMod: by([](const ModelPair& p) { return p.mod; }); break;
-      case SortTarget::kValue: by([](const ModelPair& p) { return p.value; }); break;
+      case SortTarget::kKey:
+        by([](const ModelPair& p) { return p.key; });
+        break;
+      case SortTarget::kVersion:
+        by([](const ModelPair& p) { return p.version; });
+        break;
+      case SortTarget::kCreate:
+        by([](const ModelPair& p) { return p.create; });
+        break;
+      case SortTarget::kMod:
+        by([](const ModelPair& p) { return p.mod; });
+        break;
+      case SortTarget::kValue:
+        by([](const ModelPair& p) { return p.value; });
+        break;
     }
     result.more = pairs.size() > limit;
     if (result.more) pairs.resize(limit);

@@ -105,7 +105,8 @@ TEST(StoreTest, ChangesOfOneTransactionShareTheirRevisionAndReadersSeeTheLast) {
 
 TEST(StoreTest, RangeForms) {
   Store store;
-  for (const std::string& key : {kNul, kNul + kNul, std::string("a"), "a" + kNul, std::string("b"), std::string("\xff")})
+  for (const std::string& key :
+       {kNul, kNul + kNul, std::string("a"), "a" + kNul, std::string("b"), std::string("\xff")})
     Put(store, key, "v");
   EXPECT_EQ(Keys(store.Range({"a", ""}, {})), Strings{"a"});
   EXPECT_EQ(Keys(store.Range({"a", "b"}, {})), (Strings{"a", "a" + kNul}));
@@ -119,10 +120,11 @@ TEST(StoreTest, RangeForms) {
 TEST(StoreTest, KeysWithOneEightBytePrefixStayInByteOrder) {
   Store store;
   const std::string stem = "/registr";
-  for (const std::string& key : {stem + "y/b", stem, stem + kNul, stem + "y/a", stem.substr(0, 7), stem.substr(0, 7) + kNul})
+  for (const std::string& key :
+       {stem + "y/b", stem, stem + kNul, stem + "y/a", stem.substr(0, 7), stem.substr(0, 7) + kNul})
     Put(store, key, "v");
-  EXPECT_EQ(Keys(store.Range({"/", kNul}, {})), (Strings{stem.substr(0, 7), stem.substr(0, 7) + kNul, stem, stem + kNul,
-                                                       stem + "y/a", stem + "y/b"}));
+  EXPECT_EQ(Keys(store.Range({"/", kNul}, {})),
+            (Strings{stem.substr(0, 7), stem.substr(0, 7) + kNul, stem, stem + kNul, stem + "y/a", stem + "y/b"}));
 }
 
 TEST(StoreTest, LimitCutsAndTellsMore) {
@@ -156,9 +158,9 @@ TEST(StoreTest, OrderNoneWithAnotherTargetCutsBeforeItSorts) {
   for (const char* key : {"a", "b", "c", "d"}) Put(store, key, std::string(1, static_cast<char>('z' - key[0] + 'a')));
   // Values fall with the keys: of the first two keys the second has the smaller value.
   EXPECT_EQ(Keys(store.Range({"a", kNul}, {.limit = 1, .sort_target = SortTarget::kValue})), Strings{"b"});
-  EXPECT_EQ(Keys(store.Range({"a", kNul},
-                             {.limit = 1, .sort_order = SortOrder::kAscend, .sort_target = SortTarget::kValue})),
-            Strings{"d"});
+  EXPECT_EQ(
+      Keys(store.Range({"a", kNul}, {.limit = 1, .sort_order = SortOrder::kAscend, .sort_target = SortTarget::kValue})),
+      Strings{"d"});
 }
 
 TEST(StoreTest, KeysOnlyHidesTheLeaseUnlessSortedByValue) {
@@ -220,11 +222,12 @@ TEST(StoreTest, DigestTellsHistoriesApart) {
   EXPECT_EQ(std::unique(digests.begin(), digests.end()), digests.end());
 }
 
-// --- against the plain twin --------------------------------------------------------------------------------------------
+// --- against the plain twin
+// --------------------------------------------------------------------------------------------
 
 rc::Gen<std::string> AnyKey() {
-  return rc::gen::elementOf(std::vector<std::string>{kNul, kNul + kNul, kNul + "a", "a", "a" + kNul, "aa", "ab", "b", "registry/a",
-                                       "registry/b", "registry", "\xff", "\xff\xff"});
+  return rc::gen::elementOf(std::vector<std::string>{kNul, kNul + kNul, kNul + "a", "a", "a" + kNul, "aa", "ab", "b",
+                                                     "registry/a", "registry/b", "registry", "\xff", "\xff\xff"});
 }
 rc::Gen<std::string> AnyEnd() {
   return rc::gen::oneOf(rc::gen::elementOf(std::vector<std::string>{"", kNul}), AnyKey());

@@ -1,6 +1,4 @@
 // The hand-written codec against the generated one.
-#include <absl/strings/str_format.h>
-
 #include "core/proto/raft.pb.h"
 #include "core/raft/message.h"
 
@@ -129,7 +127,7 @@ TEST(MessageCodecTest, AppendHasItsNumbersAlsoWhenZero) {
 }
 
 TEST(MessageCodecTest, ARefusedAppendNamesItsHintAlsoWhenZero) {
-  const Message refusal{.from = MemberId(1), .to = MemberId(2), .term = Term(3), .body = AppendResponse{.reject = true}};
+  const Message refusal{MemberId(1), MemberId(2), Term(3), AppendResponse{.reject = true}};
   const raftpb::Message m = Parse(Encode(refusal));
   EXPECT_TRUE(m.reject() && m.has_rejecthint() && m.has_logterm() && m.has_index());
 }
@@ -166,7 +164,8 @@ TEST(MessageCodecTest, KindsOutsideThisReleaseAreUnsupportedAndLocalOnesMalforme
     raftpb::Message m;
     m.set_type(static_cast<raftpb::MessageType>(type));
     m.set_to(1), m.set_from(2), m.set_term(3);
-    const bool unsupported = type == raftpb::MsgSnap || type == raftpb::MsgTransferLeader || type == raftpb::MsgTimeoutNow;
+    const bool unsupported =
+        type == raftpb::MsgSnap || type == raftpb::MsgTransferLeader || type == raftpb::MsgTimeoutNow;
     const bool known = type >= 2 && type <= 18 && !unsupported && type != raftpb::MsgUnreachable &&
                        type != raftpb::MsgSnapStatus && type != raftpb::MsgCheckQuorum;
     // A read without its id means nothing.

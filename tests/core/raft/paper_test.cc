@@ -25,8 +25,8 @@ struct Alone {
     VoterSet voters;
     for (uint64_t id = 1; id <= members; ++id) voters.AddVoter(MemberId(id));
     const HardState hard_state{.term = Term(term)};
-    raft.emplace(MakeRaft(WithoutPreVote(), hard_state, std::move(log), LogIndex(), voters, KeyedRandom(1, "raft"), trace,
-                          Instant()));
+    raft.emplace(MakeRaft(WithoutPreVote(), hard_state, std::move(log), LogIndex(), voters, KeyedRandom(1, "raft"),
+                          trace, Instant()));
   }
 
   void Hear(uint64_t from, uint64_t term, Body body) {

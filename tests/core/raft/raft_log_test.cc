@@ -85,8 +85,8 @@ TEST(RaftLogTest, DurableNeverPassesWhatWasCut) {
   EXPECT_EQ(log.durable_index(), LogIndex(1));
 }
 
-// F19: [b of term 1] is written, replaced by [c of term 2], and put back by a leader of term 3. When the first write ends,
-// c may still come between: b is durable only with the third.
+// F19: [b of term 1] is written, replaced by [c of term 2], and put back by a leader of term 3. When the first write
+// ends, c may still come between: b is durable only with the third.
 TEST(RaftLogTest, AnEqualEntryPutBackIsNotDurableByItsFirstWrite) {
   RaftLog log = LogOf({1, 1});
   log.TakeUnwritten();
@@ -155,6 +155,8 @@ struct PlainLog {
   }
 };
 
+constexpr uint64_t kTermMax = 9;
+
 std::vector<Entry> RandomBatch(uint64_t first, uint64_t term_first, uint64_t term_last) {
   std::vector<Entry> entries;
   uint64_t term = term_first;
@@ -177,14 +179,14 @@ RC_GTEST_PROP(RaftLogTest, AgreesWithAPlainVector, ()) {
     const uint64_t last = plain.entries.size();
     switch (*rc::gen::inRange(0, 6)) {
       case 0: {
-        std::vector<Entry> entries = RandomBatch(last + 1, log.last_term().value, log.last_term().value + 3);
+        std::vector<Entry> entries = RandomBatch(last + 1, log.last_term().value, kTermMax);
         log.Append(entries);
         plain.entries.insert(plain.entries.end(), entries.begin(), entries.end());
         break;
       }
       case 1: {
         const auto prev = *rc::gen::inRange<uint64_t>(applied, last + 1);
-        std::vector<Entry> entries = RandomBatch(prev + 1, log.TermAt(LogIndex(prev))->value, 9);
+        std::vector<Entry> entries = RandomBatch(prev + 1, log.TermAt(LogIndex(prev))->value, kTermMax);
         // What is applied is committed, and no leader would change it.
         log.AppendFromLeader(LogIndex(prev), entries, LogIndex(applied));
         plain.AppendFromLeader(entries);

@@ -74,11 +74,11 @@ void Walk(size_t members, uint64_t seed, size_t steps) {
 }
 
 TEST(RaftRandomWalkTest, ThreeMembersAreSafeUnderAnySchedule) {
-  for (uint64_t seed = 1; seed <= 4000 && !HasFatalFailure(); ++seed) Walk(3, seed, 150);
+  for (uint64_t seed = 1; seed <= 2000 && !HasFatalFailure(); ++seed) Walk(3, seed, 150);
 }
 
 TEST(RaftRandomWalkTest, FiveMembersAreSafeUnderAnySchedule) {
-  for (uint64_t seed = 1; seed <= 1500 && !HasFatalFailure(); ++seed) Walk(5, seed, 250);
+  for (uint64_t seed = 1; seed <= 600 && !HasFatalFailure(); ++seed) Walk(5, seed, 250);
 }
 
 TEST(RaftRandomWalkTest, LongSchedulesOfOneAndTwoMembersAreSafe) {

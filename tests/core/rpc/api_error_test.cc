@@ -13,7 +13,8 @@ TEST(ApiErrorTest, OkIsOk) {
 }
 
 TEST(ApiErrorTest, RowsBelongToTheirEnumerators) {
-  EXPECT_EQ(ToCallStatus(ApiError::kEmptyKey), (CallStatus{StatusCode::kInvalidArgument, "etcdserver: key is not provided"}));
+  EXPECT_EQ(ToCallStatus(ApiError::kEmptyKey),
+            (CallStatus{StatusCode::kInvalidArgument, "etcdserver: key is not provided"}));
   EXPECT_EQ(ToCallStatus(ApiError::kFutureRev),
             (CallStatus{StatusCode::kOutOfRange, "etcdserver: mvcc: required revision is a future revision"}));
   EXPECT_EQ(ToCallStatus(ApiError::kTimeout), (CallStatus{StatusCode::kUnavailable, "etcdserver: request timed out"}));
@@ -39,11 +40,13 @@ TEST(ApiErrorTest, TextsAreDistinctAndNotEmpty) {
 }
 
 TEST(ApiErrorTest, WaitsThatEndEarlyLeaveTheOutcomeUnknown) {
-  for (ApiError error : {ApiError::kTimeout, ApiError::kTimeoutDueToLeaderFail, ApiError::kTimeoutDueToConnectionLost,
-                         ApiError::kStopped, ApiError::kCanceled, ApiError::kContextDeadlineExceeded, ApiError::kNoSpace}) {
+  for (ApiError error :
+       {ApiError::kTimeout, ApiError::kTimeoutDueToLeaderFail, ApiError::kTimeoutDueToConnectionLost,
+        ApiError::kStopped, ApiError::kCanceled, ApiError::kContextDeadlineExceeded, ApiError::kNoSpace}) {
     EXPECT_EQ(OutcomeOf(error), Outcome::kUnknown) << TextOf(error);
   }
-  for (ApiError error : {ApiError::kEmptyKey, ApiError::kTooManyRequests, ApiError::kNoLeader, ApiError::kKeyNotFound}) {
+  for (ApiError error :
+       {ApiError::kEmptyKey, ApiError::kTooManyRequests, ApiError::kNoLeader, ApiError::kKeyNotFound}) {
     EXPECT_EQ(OutcomeOf(error), Outcome::kDefinite) << TextOf(error);
   }
 }

@@ -12,7 +12,9 @@ class HttpEndpointsTest : public ::testing::Test, public HttpResponder {
   }
   HttpRequestId Get(std::string_view path, std::string_view query = "", std::string_view method = "GET") {
     const HttpRequestId id = next_id_++;
-    endpoints.Handle(*this, id, {.method = method, .path = path, .query = query, .body = {}});
+    endpoints.Handle(
+        *this, id,
+        {.method = std::string(method), .target = std::string(path) + (query.empty() ? "" : "?") + std::string(query)});
     return id;
   }
 
@@ -24,11 +26,8 @@ class HttpEndpointsTest : public ::testing::Test, public HttpResponder {
   HttpRequestId next_id_ = 1;
 };
 
-HttpResponse Text(int status, std::string body) {
-  return {.status = status,
-          .content_type = "text/plain; charset=utf-8",
-          .headers = {{"X-Content-Type-Options", "nosniff"}},
-          .body = std::move(body)};
+HttpResponse Text(uint16_t status, std::string body) {
+  return {.status = status, .headers = {{"X-Content-Type-Options", "nosniff"}}, .body = std::move(body)};
 }
 const HttpResponse kHealthy = {.status = 200,
                                .content_type = "text/plain; charset=utf-8",
@@ -61,9 +60,8 @@ TEST_F(HttpEndpointsTest, HealthNeedsALeaderUnlessSerializable) {
 
 TEST_F(HttpEndpointsTest, CancelledHealthIsNotAnswered) {
   const HttpRequestId id = Get("/health");
-  endpoints.Cancel(*this, id);
-  endpoints.Cancel(*this, id);
-  EXPECT_EQ(backend.forgotten.size(), 1u);
+  endpoints.Abandon(id);
+  endpoints.Abandon(id);
   backend.FinishRead(ApiError::kOk);
   EXPECT_TRUE(responses.empty());
 }
@@ -73,7 +71,7 @@ TEST_F(HttpEndpointsTest, VersionBeforeAndAfterItIsKnown) {
   EXPECT_EQ(responses[Get("/version")].body,
             "{\"etcdserver\":\"3.7.3\",\"etcdcluster\":\"not_decided\",\"storage\":\"unknown\"}");
   backend.status.storage_version = "3.7.0";
-  endpoints.set_cluster_version("3.7.0");
+  backend.cluster_version = "3.7.0";
   EXPECT_EQ(responses[Get("/version")],
             (HttpResponse{.status = 200,
                           .content_type = "application/json",
@@ -81,11 +79,20 @@ TEST_F(HttpEndpointsTest, VersionBeforeAndAfterItIsKnown) {
                           .body = "{\"etcdserver\":\"3.7.3\",\"etcdcluster\":\"3.7.0\",\"storage\":\"3.7.0\"}"}));
 }
 
+TEST(HttpRequestTest, TargetSplitsAtItsFirstMark) {
+  const HttpRequest request{.target = "/a?b?c", .headers = {{"X-One", "1"}, {"x-one", "2"}}};
+  EXPECT_EQ(request.path(), "/a");
+  EXPECT_EQ(request.query(), "b?c");
+  EXPECT_EQ(request.Header("x-ONE"), "1");
+  EXPECT_EQ(request.Header("x"), "");
+  EXPECT_EQ(HttpRequest{.target = "/a"}.query(), "");
+}
+
 TEST_F(HttpEndpointsTest, OtherMethodsAndPathsAreRefused) {
   for (const char* path : {"/health", "/version"}) {
     for (const char* method : {"POST", "HEAD", "get"}) {
       HttpResponse expected = Text(405, "Method Not Allowed\n");
-      expected.headers.insert(expected.headers.begin(), {"Allow", "GET"});
+      expected.headers.push_back({"Allow", "GET"});
       EXPECT_EQ(responses[Get(path, "", method)], expected);
     }
   }

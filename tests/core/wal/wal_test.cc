@@ -149,6 +149,12 @@ TEST(WalTest, ContradictingRecordsAreDamage) {
               }),
               HasSubstr("replaces a committed one"));
   EXPECT_THAT(FailureOf([](FrameWriter& w) { w.AddMetadata("\x08\x01"); }), HasSubstr("metadata differs"));
+  EXPECT_THAT(FailureOf([](FrameWriter& w) {
+                w.AddEntry(MakeEntry(3, 1, ""));
+                w.AddEntry(MakeEntry(2, 2, ""));
+              }),
+              HasSubstr("term 2 after one of term 3"));
+  EXPECT_THAT(FailureOf([](FrameWriter& w) { w.AddEntry(MakeEntry(0, 1, "")); }), HasSubstr("term 0"));
 }
 
 TEST(WalTest, GapsBetweenSegmentsAreDamage) {
@@ -211,7 +217,7 @@ TEST(WalReadTest, ReadsBackWhatIsThere) {
   run.Open(Bootstrap());
   LogModel model{Bootstrap().entries, {}};
   for (uint64_t i = 2; i < 60; ++i) {
-    raft::Entry entry = MakeEntry(2, i, std::string(i * 977 % 30'000, static_cast<char>('a' + i % 26)));
+    raft::Entry entry = MakeEntry(2 + i, i, std::string(i * 977 % 30'000, static_cast<char>('a' + i % 26)));
     model.Add(entry);
     run.Append({entry});
     if (i % 10 == 0) {  // the last three are replaced

@@ -9,26 +9,26 @@ namespace {
 using rpc::Method;
 
 // Answers /health at once, /slow when told, wrong methods and other paths as etcd does.
-class Pages final : public HttpHandler {
+class Pages final : public rpc::HttpHandler {
  public:
-  void Handle(HttpResponder& responder, HttpRequestId id, const HttpRequest& request) override {
+  void Handle(rpc::HttpResponder& responder, rpc::HttpRequestId id, const rpc::HttpRequest& request) override {
     seen.push_back(request.method + " " + request.target + " " + request.body);
     if (request.path() == "/slow") {
       slow.push_back(id);
     } else if (request.path() == "/echo") {
       responder.Respond(id, {.body = request.body});
     } else if (request.path() != "/health") {
-      responder.Respond(id, NotFound());
+      responder.Respond(id, rpc::NotFound());
     } else if (request.method != "GET") {
-      responder.Respond(id, MethodNotAllowed());
+      responder.Respond(id, rpc::MethodNotAllowed());
     } else {
       responder.Respond(id, {.body = "{\"health\":\"true\",\"reason\":\"\"}"});
     }
   }
-  void Abandon(HttpRequestId) override { ++abandoned; }
+  void Abandon(rpc::HttpRequestId) override { ++abandoned; }
 
   std::vector<std::string> seen;
-  std::vector<HttpRequestId> slow;
+  std::vector<rpc::HttpRequestId> slow;
   int abandoned = 0;
 };
 

@@ -1,0 +1,84 @@
+// A whole server over one Host: the member, the API services, and the ports that carry clients and peers as bytes. What
+// the production program runs, and a member of a simulated world in wire fidelity.
+//
+//   Server server(host, options, listener);
+//   server.Start();        // OnServerReady, or the host is stopped with the reason
+//   server.Shutdown();     // clients are told, calls under way are answered, then the host is stopped
+#pragma once
+
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "core/io/host.h"
+#include "core/member/member.h"
+#include "core/rpc/http_endpoints.h"
+#include "core/rpc/services.h"
+#include "core/wire/client_port.h"
+#include "core/wire/grpc_server.h"
+#include "core/wire/http1_server.h"
+#include "core/wire/peer_port.h"
+
+namespace detcd::member {
+
+struct ServerOptions {
+  MemberOptions member;
+  std::vector<Address> listen_clients;     // numeric; at least one
+  std::vector<Address> listen_peers;
+};
+
+class ServerListener {
+ public:
+  // Clients are served at these addresses: linearizable reads work.
+  virtual void OnServerReady(const std::vector<Address>& clients) = 0;
+
+ protected:
+  ~ServerListener() = default;
+};
+
+class Server final : private MemberListener, private TurnListener, private TimerListener, private wire::PeerInfo {
+ public:
+  Server(Host& host, const ServerOptions& options, ServerListener& listener);
+  ~Server();
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  void Start();
+  // A clean stop; a second call stops at once.
+  void Shutdown();
+
+  const Member& member() const { return member_; }
+
+ private:
+  // MemberListener
+  PeerCarrier& OnMemberRecovered(MemberId self, ClusterId cluster) override;
+  void OnMemberReady() override;
+  // TurnListener
+  void OnEndTurn() override;
+  // TimerListener
+  void OnTimer(uint64_t token) override;
+  // wire::PeerInfo
+  std::string VersionJson() const override;
+  std::string MembersJson() const override;
+  bool IsRemoved(MemberId id) const override;
+  void OnSelfRemoved() override;
+
+  void StopIfDrained();
+
+  Host& host_;
+  ServerOptions options_;
+  ServerListener& listener_;
+  Member member_;
+  rpc::Services services_;
+  rpc::HttpEndpoints endpoints_;
+  wire::GrpcServer grpc_;
+  wire::Http1Server http_;
+  wire::ClientPort clients_;
+  std::vector<std::unique_ptr<Acceptor>> acceptors_;  // of clients, once ready
+  std::optional<wire::PeerPort> peers_;               // once the member knows who it is
+  std::unique_ptr<Timer> drain_timer_;
+  bool draining_ = false;
+};
+
+}  // namespace detcd::member

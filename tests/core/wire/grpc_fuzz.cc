@@ -1,0 +1,90 @@
+// libFuzzer: bytes of one client into the client port. The first byte says how they are cut. Nothing may crash, leak or
+// stay open.
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+
+#include "core/base/check.h"
+#include "core/base/limits.h"
+#include "core/proto/rpc.pb.h"
+#include "core/wire/client_port.h"
+#include "tests/support/manual_clock.h"
+#include "tests/support/stream_pair.h"
+
+namespace detcd::wire {
+namespace {
+
+class EchoService final : public rpc::CallService {
+ public:
+  void Open(rpc::CallTransport&, rpc::CallId, const rpc::CallContext&) override { ++open; }
+  void Message(rpc::CallTransport& transport, rpc::CallId call, const google::protobuf::Message& request) override {
+    transport.Send(call, request);  // of another type than the response's, which the bytes do not show
+    if (request.ByteSizeLong() % 3 != 0) return;
+    --open;
+    transport.Finish(call, {rpc::StatusCode::kUnknown, request.ShortDebugString()});
+  }
+  void HalfClose(rpc::CallTransport&, rpc::CallId) override {}
+  void Cancel(rpc::CallTransport&, rpc::CallId) override { --open; }
+  void Credit(rpc::CallTransport&, rpc::CallId) override {}
+  int open = 0;
+};
+
+class EchoPages final : public HttpHandler {
+ public:
+  void Handle(HttpResponder& responder, HttpRequestId id, const HttpRequest& request) override {
+    responder.Respond(id, {.body = request.target});
+  }
+  void Abandon(HttpRequestId) override {}
+};
+
+class Sink final : public StreamListener {
+ public:
+  void OnConnected() override {}
+  void OnData(std::string_view) override {}
+  void OnReadEnd() override {}
+  void OnWritable() override {}
+  void OnClosed(IoError) override {}
+};
+
+void Run(std::string_view bytes, size_t segment) {
+  ManualClock clock;
+  ManualEvents events;
+  EchoService service;
+  EchoPages pages;
+  StreamPair pair;
+  Sink sink;
+  GrpcServer grpc(clock, events, service);
+  Http1Server http1(clock, pages);
+  ClientPort port(clock, &grpc, &http1);
+  auto client = pair.TakeEnd(0);
+  client->SetListener(sink);
+  port.OnAccept(pair.TakeEnd(1));
+  pair.Connect();
+  const Bytes piece = Bytes::Copy(bytes);
+  if (!piece.empty()) client->Write({&piece, 1});
+  const auto run = [&] {
+    for (bool any = true; any;) {
+      any = events.RunOne();
+      http1.EndTurn();
+      grpc.EndTurn();
+      any |= pair.Deliver(1, segment);
+      any |= pair.Deliver(0);
+    }
+  };
+  run();
+  clock.Advance(Seconds(1));
+  run();
+  client->CloseWrite();
+  run();
+  CHECK(service.open == 0);
+  CHECK(pair.gone(1));
+}
+
+}  // namespace
+}  // namespace detcd::wire
+
+extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
+  if (size == 0) return 0;
+  detcd::wire::Run({reinterpret_cast<const char*>(data + 1), size - 1}, size_t{data[0]} + 1);
+  return 0;
+}
