@@ -1,10 +1,10 @@
 #include "sim/member_node.h"
 
+#include <optional>
 #include <utility>
 
-#include "core/wire/client_port.h"
-#include "core/wire/grpc_server.h"
-#include "core/wire/peer_port.h"
+#include "core/base/check.h"
+#include "core/member/server.h"
 #include "sim/direct_calls.h"
 #include "sim/direct_peers.h"
 #include "sim/sim_streams.h"
@@ -12,118 +12,80 @@
 
 namespace detcd::sim {
 
-class MemberNode::Direct {
+class MemberNode::Direct final : private TurnListener, private member::MemberListener, private MessageListener {
  public:
   Direct(Host& host, const MemberPlace& place)
       : payloads_(place.payloads),
-        peers_(place.payloads, host.events(), place.endpoint, place.members),
-        calls_(place.payloads, place.endpoint) {}
+        id_(place.options.id),
+        carrier_(place.payloads, host.events(), place.endpoint, place.members),
+        peers_(carrier_, place.observer),
+        calls_(place.payloads, place.endpoint),
+        member_(host, place.options, *this),
+        services_(member_, {}) {
+    host.events().SetTurnListener(*this);
+    place.messages.SetListener(place.endpoint, this);
+    member_.Start();
+  }
 
-  DirectPeers& peers() { return peers_; }
-  DirectCallServer& calls() { return calls_; }
+  const member::Member& member() const { return member_; }
 
-  void OnMessage(EndpointId from, uint64_t handle) {
+ private:
+  void OnEndTurn() override { member_.EndTurn(); }
+  member::PeerCarrier& OnMemberRecovered(MemberId self, ClusterId) override {
+    CHECK(self == id_);
+    return peers_;
+  }
+  void OnMemberReady() override { calls_.Serve(services_); }
+  void OnMessage(EndpointId from, uint64_t handle) override {
     if (auto* frame = std::get_if<CallFrame>(&payloads_.At(handle))) {
       calls_.OnFrame(from, *frame);
     } else {
-      peers_.OnMessage(handle);
+      carrier_.OnMessage(handle);
     }
   }
 
- private:
   DirectPayloads& payloads_;
-  DirectPeers peers_;
+  const MemberId id_;
+  DirectPeers carrier_;
+  ObservedPeers peers_;
   DirectCallServer calls_;
+  member::Member member_;
+  rpc::Services services_;
 };
 
-class MemberNode::Wire final : private wire::PeerInfo {
+class MemberNode::Wire final : private member::ServerListener {
  public:
   Wire(Host& host, const MemberPlace& place)
-      : host_(host),
-        address_{.host = EndpointHost(place.endpoint)},
-        peers_(PeerConfig(place), *this, host.network(), host.clock(), host.events(), host.trace()) {
-    if (const absl::Status status = peers_.Listen(); !status.ok()) host.Stop(false, std::string(status.message()));
+      : observer_(place.observer),
+        server_(host,
+                {.member = place.options,
+                 .listen_clients = {{.host = EndpointHost(place.endpoint), .port = kClientPortNumber}},
+                 .listen_peers = {{.host = EndpointHost(place.endpoint), .port = kPeerPortNumber}}},
+                *this) {
+    server_.Start();
   }
 
-  wire::PeerPort& peers() { return peers_; }
-
-  void Serve(rpc::CallService& service) {
-    grpc_.emplace(host_.clock(), host_.events(), service);
-    port_.emplace(host_.clock(), &*grpc_, nullptr);
-    Address address = address_;
-    address.port = kClientPortNumber;
-    ListenResult listening = host_.network().Listen(address, *port_);
-    if (listening.error != IoError::kOk) return host_.Stop(false, "cannot listen for clients");
-    acceptor_ = std::move(listening.acceptor);
-  }
-
-  void EndTurn() {
-    if (grpc_.has_value()) grpc_->EndTurn();
-  }
+  const member::Member& member() const { return server_.member(); }
 
  private:
-  static wire::PeerPortConfig PeerConfig(const MemberPlace& place) {
-    wire::PeerPortConfig config;
-    config.self.id = place.options.id;
-    config.self.cluster = place.options.cluster;
-    for (const rpc::MemberRow& row : place.options.initial_members) {
-      if (row.id == place.options.id) config.self.peer_urls = row.peer_urls;
-    }
-    config.listen = {{.host = EndpointHost(place.endpoint), .port = kPeerPortNumber}};
-    config.dial_timeout = Seconds(1) + place.options.election_timeout;
-    return config;
-  }
+  void OnServerReady(const std::vector<Address>&) override {}
+  member::PeerCarrier& OnPeersMade(member::PeerCarrier& peers) override { return peers_.emplace(peers, observer_); }
 
-  std::string VersionJson() const override { return R"({"etcdserver":"3.7.3","etcdcluster":"3.7.0"})"; }
-  std::string MembersJson() const override { return "[]"; }
-  bool IsRemoved(MemberId) const override { return false; }
-  void OnSelfRemoved() override { host_.Stop(false, "removed from the cluster"); }
-
-  Host& host_;
-  Address address_;
-  wire::PeerPort peers_;
-  std::optional<wire::GrpcServer> grpc_;
-  std::optional<wire::ClientPort> port_;
-  std::unique_ptr<Acceptor> acceptor_;
+  PeerCutObserver& observer_;
+  std::optional<ObservedPeers> peers_;
+  member::Server server_;
 };
 
-MemberNode::MemberNode(Host& host, const MemberPlace& place) : place_(place) {
-  host.events().SetTurnListener(*this);
+MemberNode::MemberNode(Host& host, const MemberPlace& place) {
   if (place.fidelity == Fidelity::kWire) {
     wire_ = std::make_unique<Wire>(host, place);
-    peers_ = std::make_unique<ObservedPeers>(wire_->peers(), place.observer);
   } else {
     direct_ = std::make_unique<Direct>(host, place);
-    peers_ = std::make_unique<ObservedPeers>(direct_->peers(), place.observer);
-    place.messages.SetListener(place.endpoint, this);
-  }
-  member_ = std::make_unique<member::Member>(host, place.options, *peers_, static_cast<member::MemberListener&>(*this));
-  services_ = std::make_unique<rpc::Services>(*member_, rpc::ServicesOptions{});
-  member_->Start();
-}
-
-// What uses goes before what is used; the host is dead already and hears nothing.
-MemberNode::~MemberNode() {
-  wire_.reset();
-  direct_.reset();
-  services_.reset();
-  member_.reset();
-}
-
-void MemberNode::OnEndTurn() {
-  member_->EndTurn();
-  if (wire_ != nullptr) wire_->EndTurn();
-  peers_->EndTurn();
-}
-
-void MemberNode::OnMemberReady() {
-  if (wire_ != nullptr) {
-    wire_->Serve(*services_);
-  } else {
-    direct_->calls().Serve(*services_);
   }
 }
 
-void MemberNode::OnMessage(EndpointId from, uint64_t handle) { direct_->OnMessage(from, handle); }
+MemberNode::~MemberNode() = default;
+
+const member::Member& MemberNode::member() const { return wire_ != nullptr ? wire_->member() : direct_->member(); }
 
 }  // namespace detcd::sim

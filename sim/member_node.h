@@ -27,28 +27,20 @@ struct MemberPlace {
   PeerCutObserver& observer;
 };
 
-class MemberNode final : private TurnListener, private member::MemberListener, private MessageListener {
+class MemberNode {
  public:
   MemberNode(Host& host, const MemberPlace& place);
   ~MemberNode();
   MemberNode(const MemberNode&) = delete;
 
-  const member::Member& member() const { return *member_; }
+  const member::Member& member() const;
 
  private:
-  class Wire;    // ports over virtual sockets
-  class Direct;
+  class Wire;    // the server over virtual sockets
+  class Direct;  // the same member and services over the message cut
 
-  void OnEndTurn() override;
-  void OnMemberReady() override;
-  void OnMessage(EndpointId from, uint64_t handle) override;
-
-  const MemberPlace& place_;
-  std::unique_ptr<Wire> wire_;      // one of the two
+  std::unique_ptr<Wire> wire_;  // one of the two
   std::unique_ptr<Direct> direct_;
-  std::unique_ptr<ObservedPeers> peers_;
-  std::unique_ptr<member::Member> member_;
-  std::unique_ptr<rpc::Services> services_;
 };
 
 }  // namespace detcd::sim
