@@ -52,7 +52,8 @@ class Run {
     while (true) {
       sim::SimUniverse& universe = world_.universe();
       if (options_.stop_at_event != 0 && universe.queue().popped() + 1 == options_.stop_at_event) {
-        return Stopped();
+        if (!options_.at_stop) return Stopped();
+        options_.at_stop();
       }
       const sim::WorldStep step = world_.Step();
       if (step.is_control) OnControl(step.control);
