@@ -67,6 +67,11 @@ void DirectPayloads::Release(uint64_t handle) {
   free_.push_back(handle);
 }
 
+bool DirectPayloads::MayDuplicate(uint64_t handle) const {
+  const auto* message = std::get_if<raft::Message>(&slots_[handle].payload);
+  return message != nullptr && !std::holds_alternative<raft::Proposal>(message->body);
+}
+
 void DirectPayloads::OnUndelivered(EndpointId from, EndpointId to, MachineState state, uint64_t handle) {
   const auto* frame = std::get_if<CallFrame>(&slots_[handle].payload);
   if (frame == nullptr || frame->kind != CallFrame::Kind::kRequest || state != MachineState::kProcessDown) return;

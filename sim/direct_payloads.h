@@ -50,6 +50,8 @@ class DirectPayloads final : public MessageStore {
 
   void Retain(uint64_t handle) override { ++slots_[handle].references; }
   void Release(uint64_t handle) override;
+  // A forwarded proposal that came twice would be two entries: etcd trusts its streams not to do that, and so do we.
+  bool MayDuplicate(uint64_t handle) const override;
   // The kernel of a machine whose process is down refuses calls; a machine without power says nothing.
   void OnUndelivered(EndpointId from, EndpointId to, MachineState state, uint64_t handle) override;
 

@@ -25,7 +25,8 @@ void SimMessages::Send(EndpointId from, EndpointId to, uint64_t handle, uint64_t
     Release(handle);
     return;
   }
-  if (law.message_duplicate_permille > 0 && random_.Chance(law.message_duplicate_permille, 1000)) {
+  if (law.message_duplicate_permille > 0 && random_.Chance(law.message_duplicate_permille, 1000) &&
+      (store_ == nullptr || store_->MayDuplicate(handle))) {
     effects.Effective(FaultKind::kMessageDuplicate);
     if (store_ != nullptr) store_->Retain(handle);
     Schedule(from, to, handle, fingerprint);

@@ -80,7 +80,8 @@ void World::MakeSeats() {
                                                                       .heartbeat_interval = options.heartbeat_interval,
                                                                       .pre_vote = options.pre_vote,
                                                                       .check_quorum = true,
-                                                                      .clock_drift_ppm_max = knobs_.clock_drift_ppm_max});
+                                                                      .clock_drift_ppm_max = knobs_.clock_drift_ppm_max,
+                                                                      .bootstrap_index = LogIndex(knobs_.members)});
   // What every member starts with is committed before anybody runs.
   for (const raft::Entry& entry : member::Member::BootstrapEntries(options)) {
     committed_.marks.push_back(MarkOf(entry));

@@ -42,7 +42,7 @@ struct Context {
   Response& Respond() {
     auto* response = Arena::CreateMessage<Response>(&arena);
     result.response = response;
-    result.header = response->mutable_header();
+    if constexpr (requires { response->mutable_header(); }) result.header = response->mutable_header();
     return *response;
   }
 };
@@ -199,13 +199,14 @@ absl::Status ApplyMemberAttributes(Context& context, const membershippb::Cluster
   context.effect.Add(row.id.value);
   context.effect.AddBytes(row.name);
   for (const std::string& url : row.client_urls) context.effect.AddBytes(url);
-
+  if (context.Waits()) context.Respond<etcdserverpb::EmptyResponse>();
   return absl::OkStatus();
 }
 
 void ApplyClusterVersion(Context& context, const membershippb::ClusterVersionSetRequest& request) {
   context.state.cluster_version = request.ver();
   context.effect.AddBytes(request.ver());
+  if (context.Waits()) context.Respond<etcdserverpb::EmptyResponse>();
 }
 
 // The name of each operation set in `request`, header and id left out, in field order; unknown ones by number.

@@ -51,7 +51,7 @@ struct ApplyResult {
   // The answer for the local caller, on the arena given; null when nobody waits or `error` is set. Its header carries a
   // revision where the operation defines one; the rest is for whoever answers (rpc/messages.h, FillHeader).
   google::protobuf::Message* response = nullptr;
-  etcdserverpb::ResponseHeader* header = nullptr;  // of `response`
+  etcdserverpb::ResponseHeader* header = nullptr;  // of `response`, where its kind has one
   // A member that has become a voter. Not set for a refused change, which raft must treat as none.
   std::optional<MemberId> added_voter;
   // Digest of the entry's index, its error and the state it left (history, members, version): equal on all members.

@@ -342,7 +342,7 @@ bool Member::ApplyOne(const raft::Entry& entry) {
 
 void Member::Answer(const rpc::Waiter& waiter, const ApplyResult& result) {
   if (result.error == rpc::ApiError::kOk) {
-    CHECK(result.response != nullptr);
+    CHECK(result.response != nullptr && result.header != nullptr);
     rpc::FillHeader(Status(), store_.revision(), *result.header);
     waiter.transport->Send(waiter.call, *result.response);
   }
