@@ -6,6 +6,7 @@
 #include <cstdio>
 #include <cstring>
 #include <fstream>
+#include <functional>
 #include <sstream>
 #include <utility>
 
@@ -78,7 +79,6 @@ class OutputFile {
     const bool failed = std::ferror(file_) != 0 || std::fflush(file_) != 0;
     if (std::fclose(std::exchange(file_, nullptr)) != 0 || failed) throw UsageError{path_ + ": cannot be written"};
   }
-  std::FILE* get() { return file_; }
 
  private:
   std::string path_;
@@ -200,33 +200,32 @@ int Run(const RunCommand& command) {
   const Scenario scenario = command.seed ? MakeSwarm(*command.seed, command.fidelity) : ReadScenario(command.scenario_file);
   const std::string replay = command.seed ? ReplayOfSeed(command.program, *command.seed, command.fidelity)
                                           : Quoted(command.program) + " run " + Quoted(command.scenario_file);
-  std::optional<OutputFile> trace;
-  if (!command.trace_file.empty()) trace.emplace(command.trace_file);
-  RunOptions options{.stop_at_event = command.stop_at_event};
-  if (trace) {
+  if (!command.trace_file.empty()) OutputFile(command.trace_file).Close();  // complains now, not in a worker
+  // In the process that runs it, because that is where the file is open.
+  const auto run = [&](std::function<void()> at_stop) {
+    RunOptions options{.stop_at_event = command.stop_at_event, .at_stop = std::move(at_stop), .trace = {}};
+    if (command.trace_file.empty()) return RunOne(scenario, options);
+    OutputFile trace(command.trace_file);
     options.trace = [&trace](std::string_view line) {
-      trace->Write(line);
-      trace->Write("\n");
+      trace.Write(line);
+      trace.Write("\n");
     };
-  }
+    SeedReport report = RunOne(scenario, options);
+    trace.Close();
+    return report;
+  };
   SeedReport report;
   if (IsTraced()) {
-    // In this process, which is the one that the debugger has.
-    options.at_stop = [] { std::raise(SIGTRAP); };
-    report = RunOne(scenario, options);
+    // Here, where the debugger is.
+    report = run([] { std::raise(SIGTRAP); });
   } else {
     // In another process, so that a crash or a hang of the run has a verdict too.
-    const SweepOptions one{.first = 1, .last = 1, .jobs = 1, .twin_share = 0};
+    const SweepOptions one{.first = 1, .last = 1, .jobs = 1, .twin_share = 0, .twin_command = {}, .limits = {}};
     KeepLast keep;
-    const SweepEnd end = Sweep(one, [&](uint64_t) {
-      SeedReport in_worker = RunOne(scenario, options);
-      if (trace) std::fflush(trace->get());
-      return in_worker;
-    }, keep);
+    const SweepEnd end = Sweep(one, [&](uint64_t) { return run({}); }, keep);
     if (end.interrupted) return 128 + SIGINT;
     report = keep.report();
   }
-  if (trace) trace->Close();
   if (report.verdict() == 0 && command.stop_at_event != 0 && report.story().empty()) {
     std::printf("the run ends before event %llu\n", static_cast<unsigned long long>(command.stop_at_event));
   }

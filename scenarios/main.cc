@@ -26,7 +26,7 @@ int Main(int argc, char** argv) {
   CLI::App app("Runs seeded worlds of detcd clusters, breaks them and judges them.\n"
                "Exit codes: 0 fine, 1 a property violated, 2 not live, 3 a crash or hang, 4 undetermined, divergent or a\n"
                "dead fault, 64 usage; of several the smallest, which is the gravest.");
-  app.require_subcommand(1);
+  app.require_subcommand(0, 1);
   app.set_version_flag("--version", ThisBuildText());
 
   CLI::App* run_app = app.add_subcommand("run", "Runs one scenario and tells its verdict and digest");
@@ -69,6 +69,7 @@ int Main(int argc, char** argv) {
     run.fidelity = choice;
     return Run(run);
   }
+  if (app.get_subcommands().empty()) throw UsageError{"want a command: run, print or sweep; --help tells more"};
   if (print_app->parsed()) {
     print.fidelity = choice;
     return Print(print);

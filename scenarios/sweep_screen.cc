@@ -66,12 +66,16 @@ void SweepScreen::ShowSummary(const SweepReport& report, bool interrupted) {
   const Cost& cost = report.cost();
   const double wall = cost.wall_seconds();
   const double cpu = cost.cpu_seconds();
-  uint64_t failed = totals.seeds() - totals.verdicts().at("fine");
+  uint64_t failed = totals.seeds() - totals.fine();
   Say(absl::StrFormat("%s%d seeds (%d of them wire) in %s, %d failed\n", interrupted ? "interrupted: " : "", totals.seeds(),
                       totals.wire_seeds(), TimeText(wall), failed));
-  for (const char* verdict : {"violation", "not live", "crash", "undetermined"}) {
-    if (totals.verdicts().at(verdict) > 0) Say(absl::StrFormat("  %-14s %d\n", verdict, totals.verdicts().at(verdict)));
-  }
+  const auto count = [](std::string_view verdict, uint64_t seeds) {
+    if (seeds > 0) Say(absl::StrFormat("  %-14s %d\n", verdict, seeds));
+  };
+  count("violation", totals.violation());
+  count("not live", totals.not_live());
+  count("crash or hang", totals.crash());
+  count("undetermined", totals.undetermined());
   // Per core: of CPU time, so that other load on the machine does not count.
   Say(absl::StrFormat("rate        %.1f seeds/s with %d jobs; per CPU second %.1f seeds", PerSecond(totals.seeds(), wall),
                       cost.jobs(), PerSecond(totals.seeds(), cpu)));

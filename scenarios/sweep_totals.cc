@@ -122,9 +122,12 @@ std::string SweepTotals::DigestText() const { return absl::StrFormat("%016x", di
 
 void SweepTotals::FillIn(SweepReport& report) const {
   *report.mutable_totals() = totals_;
-  for (size_t i = 0; i < verdicts_.size(); ++i) {
-    (*report.mutable_totals()->mutable_verdicts())[std::string(VerdictName(static_cast<Verdict>(i)))] = verdicts_[i];
-  }
+  const auto count = [&](Verdict verdict) { return verdicts_[static_cast<size_t>(verdict)]; };
+  report.mutable_totals()->set_fine(count(Verdict::kFine));
+  report.mutable_totals()->set_violation(count(Verdict::kViolation));
+  report.mutable_totals()->set_not_live(count(Verdict::kNotLive));
+  report.mutable_totals()->set_crash(count(Verdict::kCrash));
+  report.mutable_totals()->set_undetermined(count(Verdict::kUndetermined));
   for (Fault& fault : Faults()) *report.add_faults() = std::move(fault);
   for (std::string& name : ProbesNeverReached()) report.add_probes_never_reached(std::move(name));
   report.set_digest(DigestText());
