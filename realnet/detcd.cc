@@ -123,7 +123,6 @@ class Program final : private member::ServerListener {
  public:
   Program(const Options& options, const member::ServerOptions& server_options)
       : host_({.data_folder = options.data_dir,
-               .log_folders = {{.path = kLogFolder, .elsewhere = ""}},
                .log_level = options.log_level,
                .on_signal = [this](int signal) { OnSignal(signal); }}),
         server_(std::in_place, host_, server_options, static_cast<member::ServerListener&>(*this)) {}
