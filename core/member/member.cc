@@ -52,14 +52,20 @@ void Member::Start() { wal_.Open(MakeBootstrap()); }
 
 // --- recovery ------------------------------------------------------------------------------------------------------
 
-wal::WalBootstrap Member::MakeBootstrap() const {
-  wal::WalBootstrap bootstrap{.metadata = {.member = options_.id, .cluster = options_.cluster}};
-  for (const rpc::MemberRow& row : options_.initial_members) {
-    bootstrap.entries.push_back({.term = Term(1),
-                                 .index = LogIndex(bootstrap.entries.size() + 1),
-                                 .type = raft::EntryType::kConfChange,
-                                 .data = EncodeAddMember(row)});
+std::vector<raft::Entry> Member::BootstrapEntries(const MemberOptions& options) {
+  std::vector<raft::Entry> entries;
+  for (const rpc::MemberRow& row : options.initial_members) {
+    entries.push_back({.term = Term(1),
+                       .index = LogIndex(entries.size() + 1),
+                       .type = raft::EntryType::kConfChange,
+                       .data = EncodeAddMember(row)});
   }
+  return entries;
+}
+
+wal::WalBootstrap Member::MakeBootstrap() const {
+  wal::WalBootstrap bootstrap{.metadata = {.member = options_.id, .cluster = options_.cluster},
+                              .entries = BootstrapEntries(options_)};
   bootstrap.hard_state = {.term = Term(1), .commit = LogIndex(bootstrap.entries.size())};
   return bootstrap;
 }

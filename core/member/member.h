@@ -75,6 +75,9 @@ class Member final : public rpc::Backend,
   Member(const Member&) = delete;
   Member& operator=(const Member&) = delete;
 
+  // The first entries of a fresh log: one conf change for each initial member (peer.md 15).
+  static std::vector<raft::Entry> BootstrapEntries(const MemberOptions& options);
+
   // Opens the log, or makes a fresh one.
   void Start();
   // Carries out what the events of a turn asked for: log batch, messages, applies, answers.
