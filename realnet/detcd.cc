@@ -34,8 +34,8 @@ constexpr char kPlace[] = "realnet/detcd";
 constexpr char kLogFolder[] = "member/wal";
 
 void PrintVersion() {
-  std::printf("etcd Version: %s\nGit SHA: %s\nGo Version: none (detcd, C++20, %s)\nGo OS/Arch: linux/%s\n", rpc::kServerVersion,
-              DETCD_GIT_SHA, __VERSION__,
+  std::printf("etcd Version: %s\nGit SHA: %s\nGo Version: none (detcd, C++20, %s)\nGo OS/Arch: linux/%s\n",
+              rpc::kServerVersion, DETCD_GIT_SHA, __VERSION__,
 #if defined(__x86_64__)
               "amd64"
 #elif defined(__aarch64__)
@@ -47,8 +47,9 @@ void PrintVersion() {
 }
 
 std::string Usage() {
-  std::string text = "Usage:\n\n  detcd [flags]\n    Start a server.\n\n  detcd --version\n    Print the version.\n\n"
-                     "  detcd -h | --help\n    Print this text.\n\nFlags (each also as ETCD_UPPER_CASE variable):\n";
+  std::string text =
+      "Usage:\n\n  detcd [flags]\n    Start a server.\n\n  detcd --version\n    Print the version.\n\n"
+      "  detcd -h | --help\n    Print this text.\n\nFlags (each also as ETCD_UPPER_CASE variable):\n";
   std::string no_effect;
   for (const FlagRow& row : FlagTable()) {
     if (row.standing == FlagStanding::kBuilt) {
@@ -60,7 +61,7 @@ std::string Usage() {
   return text + "\nTaken without effect:" + no_effect + ".\nOther flags of etcd 3.7 are not built yet.\n";
 }
 
-// `what: error`, or `what` alone.
+// One line with the field that etcd's lines about trouble have.
 void Log(Trace& trace, LogLevel level, std::string_view message, std::string_view error) {
   Emit(trace, level, kPlace, message, {TraceField::Text("error", error)});
 }

@@ -3,6 +3,7 @@
 // Ends with 0 when every request had a good answer, 1 when some had not, 64 for a bad command line.
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <cstdio>
 #include <fstream>
 #include <iostream>
@@ -11,8 +12,6 @@
 #include <string>
 #include <utility>
 #include <vector>
-
-#include <CLI/CLI.hpp>
 
 #include "absl/strings/str_format.h"
 #include "core/proto/rpc.pb.h"
@@ -42,16 +41,21 @@ struct Arguments {
 void AddShared(CLI::App& command, Arguments& arguments) {
   command.add_option("--endpoints", arguments.endpoints, "HOST:PORT or URLs, comma separated")->capture_default_str();
   command.add_option("--connections", arguments.connections, "connections, spread over the endpoints in turn")
-      ->check(CLI::Range(1, 10'000))->capture_default_str();
+      ->check(CLI::Range(1, 10'000))
+      ->capture_default_str();
   command.add_option("--in-flight", arguments.in_flight, "requests under way, over all connections together")
-      ->check(CLI::Range(1, 100'000))->capture_default_str();
+      ->check(CLI::Range(1, 100'000))
+      ->capture_default_str();
   command.add_option("--total", arguments.total, "requests to send (default: as many as --duration allows)");
   command.add_option("--duration", arguments.seconds, "seconds to start new requests for")
-      ->check(CLI::Range(0.01, 86'400.0))->capture_default_str();
+      ->check(CLI::Range(0.01, 86'400.0))
+      ->capture_default_str();
   command.add_option("--timeout", arguments.timeout_seconds, "seconds that one request may take")
-      ->check(CLI::Range(0.01, 3'600.0))->capture_default_str();
+      ->check(CLI::Range(0.01, 3'600.0))
+      ->capture_default_str();
   command.add_option("--key-space", arguments.key_space, "keys are drawn from this many")
-      ->check(CLI::Range(uint64_t{1}, uint64_t{1'000'000'000'000}))->capture_default_str();
+      ->check(CLI::Range(uint64_t{1}, uint64_t{1'000'000'000'000}))
+      ->capture_default_str();
   command.add_flag("--sequential", arguments.sequential, "take keys in order, not at random");
   command.add_option("--server-pid", arguments.server_pids, "local server processes whose CPU time is counted")
       ->delimiter(',');
@@ -106,13 +110,14 @@ std::optional<uint64_t> CpuTicks(const std::vector<int>& pids) {
 }
 
 struct Figures {
-  double rate = 0;                         // good answers a second
-  std::optional<double> cpu_micros;        // of the servers, per good answer
+  double rate = 0;                   // good answers a second
+  std::optional<double> cpu_micros;  // of the servers, per good answer
 };
 
 Figures Measure(const LoadResult& result, const std::vector<int>& pids, std::optional<uint64_t> ticks_before) {
   Figures figures;
-  if (result.elapsed.nanos > 0) figures.rate = static_cast<double>(result.good) * 1e9 / static_cast<double>(result.elapsed.nanos);
+  if (result.elapsed.nanos > 0)
+    figures.rate = static_cast<double>(result.good) * 1e9 / static_cast<double>(result.elapsed.nanos);
   if (pids.empty() || result.good == 0) return figures;
   const std::optional<uint64_t> ticks = CpuTicks(pids);
   // A server that ended meanwhile took its figures along.
@@ -129,9 +134,9 @@ constexpr struct {
 } kPercentiles[] = {{"p50", 50, 100}, {"p90", 90, 100}, {"p99", 99, 100}, {"p99.9", 999, 1'000}};
 
 void PrintText(const std::string& what, const Arguments& arguments, const LoadResult& result, const Figures& figures) {
-  std::printf("%s: %lu good, %lu errors in %.3f s, %.0f/s, %u in flight over %u connections\n", what.c_str(), result.good,
-              result.error_count(), static_cast<double>(result.elapsed.nanos) / 1e9, figures.rate, arguments.in_flight,
-              arguments.connections);
+  std::printf("%s: %lu good, %lu errors in %.3f s, %.0f/s, %u in flight over %u connections\n", what.c_str(),
+              result.good, result.error_count(), static_cast<double>(result.elapsed.nanos) / 1e9, figures.rate,
+              arguments.in_flight, arguments.connections);
   std::printf("latency us:");
   for (const auto& percentile : kPercentiles) {
     std::printf(" %s %lu", percentile.name, result.latencies.Percentile(percentile.numerator, percentile.denominator));
@@ -145,9 +150,10 @@ void PrintText(const std::string& what, const Arguments& arguments, const LoadRe
 
 void PrintJson(const std::string& what, const Arguments& arguments, const LoadResult& result, const Figures& figures) {
   std::string out;
-  absl::StrAppendFormat(&out, "{\"command\":\"%s\",\"connections\":%d,\"in_flight\":%d,\"elapsed_us\":%d,\"good\":%d,", what,
-                        arguments.connections, arguments.in_flight, result.elapsed.micros(), result.good);
-  absl::StrAppendFormat(&out, "\"rate\":%.1f,\"missing\":%d,\"lost_connections\":%d,\"longest_gap_us\":%d,\"latency_us\":{",
+  absl::StrAppendFormat(&out, "{\"command\":\"%s\",\"connections\":%d,\"in_flight\":%d,\"elapsed_us\":%d,\"good\":%d,",
+                        what, arguments.connections, arguments.in_flight, result.elapsed.micros(), result.good);
+  absl::StrAppendFormat(&out,
+                        "\"rate\":%.1f,\"missing\":%d,\"lost_connections\":%d,\"longest_gap_us\":%d,\"latency_us\":{",
                         figures.rate, result.missing, result.reconnects, result.longest_gap.micros());
   for (const auto& percentile : kPercentiles) {
     absl::StrAppendFormat(&out, "\"%s\":%d,", percentile.name,
@@ -171,8 +177,8 @@ int Run(const std::string& what, LoadOptions::Kind kind, const Arguments& argume
   const std::optional<std::vector<wire::Url>> endpoints = ParseEndpoints(arguments.endpoints);
   if (!endpoints) return kUsage;
   if (arguments.in_flight < arguments.connections) {
-    std::fprintf(stderr, "detcd-bench: --in-flight %u is less than one for each of %u connections\n", arguments.in_flight,
-                 arguments.connections);
+    std::fprintf(stderr, "detcd-bench: --in-flight %u is less than one for each of %u connections\n",
+                 arguments.in_flight, arguments.connections);
     return kUsage;
   }
   std::optional<uint64_t> ticks = CpuTicks(arguments.server_pids);
@@ -208,13 +214,16 @@ int Run(const std::string& what, LoadOptions::Kind kind, const Arguments& argume
 int main(int count, char** words) {
   using detcd::realnet::LoadOptions;
   detcd::realnet::Arguments arguments;
-  CLI::App app("Load for an etcd-compatible service: a closed loop over gRPC whose every answer is checked.", "detcd-bench");
+  CLI::App app("Load for an etcd-compatible service: a closed loop over gRPC whose every answer is checked.",
+               "detcd-bench");
   app.require_subcommand(1);
   CLI::App* put = app.add_subcommand("put", "write keys");
   detcd::realnet::AddShared(*put, arguments);
   put->add_option("--value-bytes", arguments.value_bytes, "size of the values")
-      ->check(CLI::Range(0, 1'500'000))->capture_default_str();
-  CLI::App* range = app.add_subcommand("range", "read one key at a time (write them first: put --sequential --total KEYS)");
+      ->check(CLI::Range(0, 1'500'000))
+      ->capture_default_str();
+  CLI::App* range =
+      app.add_subcommand("range", "read one key at a time (write them first: put --sequential --total KEYS)");
   detcd::realnet::AddShared(*range, arguments);
   range->add_flag("--serializable", arguments.serializable, "take the state of the member asked, without a quorum");
   try {
@@ -224,5 +233,6 @@ int main(int count, char** words) {
     return code == 0 ? 0 : detcd::realnet::kUsage;
   }
   if (*put) return detcd::realnet::Run("put", LoadOptions::Kind::kPut, arguments);
-  return detcd::realnet::Run(arguments.serializable ? "range --serializable" : "range", LoadOptions::Kind::kRange, arguments);
+  return detcd::realnet::Run(arguments.serializable ? "range --serializable" : "range", LoadOptions::Kind::kRange,
+                             arguments);
 }

@@ -20,9 +20,11 @@ constexpr FlagRow kFlags[] = {
     {"snapshot-count", kUnsigned, kNoEffect, "10000"},
     {"snapshot-catchup-entries", kUnsigned, kNoEffect, "5000"},
     {"heartbeat-interval", kUnsigned, kBuilt, "100", "milliseconds between a leader's heartbeats"},
-    {"election-timeout", kUnsigned, kBuilt, "1000", "milliseconds without a leader before an election; five heartbeats at least"},
+    {"election-timeout", kUnsigned, kBuilt, "1000",
+     "milliseconds without a leader before an election; five heartbeats at least"},
     {"initial-election-tick-advance", kBool, kNoEffect, "true"},
-    {"listen-peer-urls", kUrls, kBuilt, "http://localhost:2380", "where other members connect; the host is an IP or localhost"},
+    {"listen-peer-urls", kUrls, kBuilt, "http://localhost:2380",
+     "where other members connect; the host is an IP or localhost"},
     {"listen-client-urls", kUrls, kBuilt, "http://localhost:2379", "where clients connect, with gRPC or HTTP"},
     {"listen-client-http-urls", kUrls, kNotBuilt, ""},
     {"listen-metrics-urls", kUrls, kNotBuilt, ""},
@@ -45,11 +47,14 @@ constexpr FlagRow kFlags[] = {
     {"raft-read-timeout", kDuration, kNotBuilt, "5s"},
     {"raft-write-timeout", kDuration, kNotBuilt, "5s"},
     {"feature-gates", kText, kNotBuilt, ""},
-    {"initial-advertise-peer-urls", kUrls, kBuilt, "http://localhost:2380", "this member's peer URLs, as others are told"},
-    {"initial-cluster", kText, kBuilt, "default=http://localhost:2380", "NAME=URL,NAME=URL... of all members, at the first start"},
+    {"initial-advertise-peer-urls", kUrls, kBuilt, "http://localhost:2380",
+     "this member's peer URLs, as others are told"},
+    {"initial-cluster", kText, kBuilt, "default=http://localhost:2380",
+     "NAME=URL,NAME=URL... of all members, at the first start"},
     {"initial-cluster-state", kClusterState, kBuilt, "new", "new; existing is for a member that has its log"},
     {"initial-cluster-token", kText, kBuilt, "etcd-cluster", "tells clusters made of the same URLs apart"},
-    {"advertise-client-urls", kUrls, kBuilt, "http://localhost:2379", "client URLs told to others; needed with --listen-client-urls"},
+    {"advertise-client-urls", kUrls, kBuilt, "http://localhost:2379",
+     "client URLs told to others; needed with --listen-client-urls"},
     {"discovery-token", kText, kNotBuilt, ""},
     {"discovery-endpoints", kText, kNotBuilt, ""},
     {"discovery-dial-timeout", kDuration, kNotBuilt, "2s"},
@@ -178,13 +183,20 @@ std::string WhyNot(const FlagRow& row, std::string_view value) {
   if (row.standing == kIgnored) return {};
   const auto parse_error = [](bool fine) { return fine ? std::string() : std::string("parse error"); };
   switch (row.kind) {
-    case kText: return {};
-    case kBool: return parse_error(ParseBool(value).has_value());
-    case kUnsigned: return parse_error(ParseUnsigned(value).has_value());
-    case kSigned: return parse_error(IsSigned(value));
-    case kDuration: return parse_error(IsDuration(value));
-    case kClusterState: return value == "new" || value == "existing" ? std::string() : std::string("invalid value");
-    case kUrls: break;
+    case kText:
+      return {};
+    case kBool:
+      return parse_error(ParseBool(value).has_value());
+    case kUnsigned:
+      return parse_error(ParseUnsigned(value).has_value());
+    case kSigned:
+      return parse_error(IsSigned(value));
+    case kDuration:
+      return parse_error(IsDuration(value));
+    case kClusterState:
+      return value == "new" || value == "existing" ? std::string() : std::string("invalid value");
+    case kUrls:
+      break;
   }
   for (const std::string& url : SplitCommas(value)) {
     if (absl::StatusOr<wire::Url> parsed = wire::ParseUrl(url); !parsed.ok()) {
@@ -284,7 +296,8 @@ bool AddEnvironment(std::span<const std::string> environment, FlagValues& values
     const std::string_view variable = text.substr(0, equals);
     const std::string_view value = text.substr(equals + 1);
     const auto it = rows.find(variable);
-    const bool other = std::find(std::begin(kOtherVariables), std::end(kOtherVariables), variable) != std::end(kOtherVariables);
+    const bool other =
+        std::find(std::begin(kOtherVariables), std::end(kOtherVariables), variable) != std::end(kOtherVariables);
     if (other) continue;
     if (it == rows.end() || it->second->name == "version") {
       warnings.emplace_back(variable);
@@ -295,7 +308,8 @@ bool AddEnvironment(std::span<const std::string> environment, FlagValues& values
     if (values.contains(row.name)) {
       error = absl::StrFormat(
           "conflicting environment variable is shadowed by corresponding command-line flag (either unset environment "
-          "variable or disable flag)): %s", variable);
+          "variable or disable flag)): %s",
+          variable);
       return false;
     }
     if (const std::string why = WhyNot(row, value); !why.empty()) {

@@ -1,5 +1,5 @@
-// How often each value occurred, in bounded memory: log-linear buckets, 64 to a power of two, so that a value is known to
-// one part in 64. Values are below 2^40 (in microseconds: twelve days); larger ones count as that.
+// How often each value occurred, in bounded memory: log-linear buckets, 64 to a power of two, so that a value is known
+// to one part in 64. Values are below 2^40 (in microseconds: twelve days); larger ones count as that.
 #pragma once
 
 #include <algorithm>

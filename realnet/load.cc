@@ -152,7 +152,8 @@ Load::Load(Host& host, const LoadOptions& options)
   range_->set_serializable(options.serializable);
   host.events().SetTurnListener(*this);
   for (uint32_t i = 0; i < options.connections; ++i) {
-    const uint32_t slots = options.in_flight / options.connections + (i < options.in_flight % options.connections ? 1 : 0);
+    const uint32_t slots =
+        options.in_flight / options.connections + (i < options.in_flight % options.connections ? 1 : 0);
     connections_.push_back(std::make_unique<Connection>(*this, i, slots));
   }
 }
@@ -199,8 +200,8 @@ void Load::StartOne(Connection& connection) {
   } else {
     range_->set_key(key);
   }
-  const google::protobuf::Message& request =
-      put ? static_cast<const google::protobuf::Message&>(*put_) : static_cast<const google::protobuf::Message&>(*range_);
+  const google::protobuf::Message& request = put ? static_cast<const google::protobuf::Message&>(*put_)
+                                                 : static_cast<const google::protobuf::Message&>(*range_);
   if (!connection.Start(put ? rpc::Method::kPut : rpc::Method::kRange, request, *slot)) {
     OnError("the connection takes no more calls");
   }

@@ -23,26 +23,26 @@ namespace detcd::realnet {
 struct LoadOptions {
   enum class Kind : uint8_t { kPut, kRange };
   Kind kind = Kind::kPut;
-  std::vector<wire::Url> endpoints;    // connection i goes to endpoint i modulo their number, and to the next when lost
+  std::vector<wire::Url> endpoints;  // connection i goes to endpoint i modulo their number, and to the next when lost
   uint32_t connections = 1;
-  uint32_t in_flight = 1;              // requests under way over all connections; at least one per connection
-  uint64_t total = 0;                  // requests to send; 0: until `duration` has passed
+  uint32_t in_flight = 1;  // requests under way over all connections; at least one per connection
+  uint64_t total = 0;      // requests to send; 0: until `duration` has passed
   Duration duration = Seconds(5);
-  Duration timeout = Seconds(10);      // of one request
-  uint64_t key_space = 10'000;         // keys are numbers below this: at random, or in order
+  Duration timeout = Seconds(10);  // of one request
+  uint64_t key_space = 10'000;     // keys are numbers below this: at random, or in order
   bool sequential = false;
-  size_t value_bytes = 100;            // of puts
-  bool serializable = false;           // ranges that need no quorum
+  size_t value_bytes = 100;   // of puts
+  bool serializable = false;  // ranges that need no quorum
 };
 
 struct LoadResult {
-  Duration elapsed;                    // from the first request to the last answer
-  uint64_t good = 0;                   // answers without an error and with a revision
-  uint64_t missing = 0;                // good answers to ranges that found no key
+  Duration elapsed;                        // from the first request to the last answer
+  uint64_t good = 0;                       // answers without an error and with a revision
+  uint64_t missing = 0;                    // good answers to ranges that found no key
   std::map<std::string, uint64_t> errors;  // by `CODE text`
   uint64_t reconnects = 0;
-  Duration longest_gap;                // without a good answer, from the first request on
-  Histogram latencies;                 // of good answers, in microseconds
+  Duration longest_gap;  // without a good answer, from the first request on
+  Histogram latencies;   // of good answers, in microseconds
 
   uint64_t error_count() const {
     uint64_t count = 0;
@@ -85,7 +85,7 @@ class Load final : private TurnListener, private TimerListener {
   std::vector<std::unique_ptr<Connection>> connections_;
   uint64_t started_ = 0;
   uint64_t ended_ = 0;
-  std::optional<Instant> begin_;   // of the first request
+  std::optional<Instant> begin_;  // of the first request
   Instant last_good_;
   bool done_ = false;
   LoadResult result_;

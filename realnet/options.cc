@@ -73,8 +73,9 @@ absl::Status CheckStanding(const FlagValues& values, std::vector<std::string>& n
     }
     if (asks_for_default) continue;
     if (row.standing == FlagStanding::kNotBuilt) {
-      return InvalidArgument("--%s is a flag of etcd that is not built in this release of detcd (only its default, \"%s\")",
-                             name, row.default_value);
+      return InvalidArgument(
+          "--%s is a flag of etcd that is not built in this release of detcd (only its default, \"%s\")", name,
+          row.default_value);
     }
     if (row.standing == FlagStanding::kNoEffect) no_effect.push_back(name);
   }
@@ -104,8 +105,8 @@ absl::Status CheckTimes(uint64_t heartbeat, uint64_t election) {
   if (heartbeat == 0) return InvalidArgument("--heartbeat-interval must be >0 (set to 0ms)");
   if (election == 0) return InvalidArgument("--election-timeout must be >0 (set to 0ms)");
   if (election / 5 < heartbeat) {
-    return InvalidArgument("--election-timeout[%dms] should be at least as 5 times as --heartbeat-interval[%dms]", election,
-                           heartbeat);
+    return InvalidArgument("--election-timeout[%dms] should be at least as 5 times as --heartbeat-interval[%dms]",
+                           election, heartbeat);
   }
   if (election > kElectionTimeoutMillisMax) {
     return InvalidArgument("--election-timeout[%dms] is too long, and should be set less than 50000ms", election);
@@ -200,8 +201,10 @@ absl::Status AddInitialMembers(const Options& options, member::MemberOptions& me
     return InvalidArgument("couldn't find local name \"%s\" in the initial cluster configuration", options.name);
   }
   if (options.join_existing) {
-    return FailedPrecondition("--initial-cluster-state=existing: joining a running cluster is not built in this release "
-                              "of detcd, and %s has no log to continue", options.data_dir);
+    return FailedPrecondition(
+        "--initial-cluster-state=existing: joining a running cluster is not built in this release "
+        "of detcd, and %s has no log to continue",
+        options.data_dir);
   }
   RETURN_IF_ERROR(CheckAdvertised(options, own->second));
   std::vector<MemberId> ids;

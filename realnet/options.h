@@ -15,19 +15,19 @@ namespace detcd::realnet {
 
 struct Options {
   std::string name;
-  std::string data_dir;                       // never empty
-  std::vector<std::string> listen_clients;    // URLs as given, white space removed, as all below
+  std::string data_dir;                     // never empty
+  std::vector<std::string> listen_clients;  // URLs as given, white space removed, as all below
   std::vector<std::string> listen_peers;
   std::vector<std::string> advertise_clients;
   std::vector<std::string> advertise_peers;
-  std::string initial_cluster;                // NAME=URL,NAME=URL...
+  std::string initial_cluster;  // NAME=URL,NAME=URL...
   std::string initial_cluster_token;
   bool join_existing = false;
   Duration heartbeat_interval;
   Duration election_timeout;
   bool pre_vote = true;
   LogLevel log_level = LogLevel::kInfo;
-  std::vector<std::string> no_effect;         // flags given that this release takes and does nothing for
+  std::vector<std::string> no_effect;  // flags given that this release takes and does nothing for
 };
 
 // What --log-level says; nullopt for an unknown word.
