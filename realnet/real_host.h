@@ -23,7 +23,8 @@ namespace detcd::realnet {
 
 struct HostOptions {
   std::string data_folder;
-  std::vector<LogFolder> log_folders = {{.path = "member/wal", .elsewhere = ""}};
+  // A fresh log is made in member/wal.tmp, and its first segment stays the file that was opened there.
+  std::vector<LogFolder> log_folders = {{.path = "member/wal", .elsewhere = ""}, {.path = "member/wal.tmp", .elsewhere = ""}};
   int log_descriptor = 2;
   LogLevel log_level = LogLevel::kInfo;
   std::optional<uint64_t> seed;         // of Random; the system's randomness when there is none

@@ -102,7 +102,7 @@ TEST_P(FaultyWorld, LossLosesOrDelays) {
 }
 
 TEST_P(FaultyWorld, PowerLossTakesMembersDown) {
-  const RunResult result = Run("at_ms: 1500 for_ms: 1000 crash { members: 1 members: 2 members: 3 survival: NOTHING }");
+  const RunResult result = Run("at_ms: 3000 for_ms: 1000 crash { members: 1 members: 2 members: 3 survival: NOTHING }");
   EXPECT_EQ(result.verdict, Verdict::kFine) << result.story;
   EXPECT_EQ(result.effects.effective(FaultKind::kPowerLoss), 3u);
   EXPECT_GE(result.leader_changes, 2u);
