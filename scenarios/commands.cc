@@ -28,6 +28,7 @@ namespace {
 
 constexpr uint64_t kSeedMax = (uint64_t{1} << 63) - 1;
 constexpr uint32_t kSchemaVersion = 1;
+constexpr int kExitInterrupted = 128 + SIGINT;  // as a shell says it
 
 std::optional<uint64_t> ParseNumber(std::string_view text) {
   uint64_t number = 0;
@@ -215,7 +216,8 @@ int Run(const RunCommand& command) {
     return report;
   };
   SeedReport report;
-  if (IsTraced()) {
+  const bool traced = IsTraced();
+  if (traced) {
     // Here, where the debugger is.
     report = run([] { std::raise(SIGTRAP); });
   } else {
@@ -223,10 +225,10 @@ int Run(const RunCommand& command) {
     const SweepOptions one{.first = 1, .last = 1, .jobs = 1, .twin_share = 0, .twin_command = {}, .limits = {}};
     KeepLast keep;
     const SweepEnd end = Sweep(one, [&](uint64_t) { return run({}); }, keep);
-    if (end.interrupted) return 128 + SIGINT;
+    if (end.interrupted) return kExitInterrupted;
     report = keep.report();
   }
-  if (report.verdict() == 0 && command.stop_at_event != 0 && report.story().empty()) {
+  if (!traced && report.verdict() == 0 && command.stop_at_event != 0 && report.story().empty()) {
     std::printf("the run ends before event %llu\n", static_cast<unsigned long long>(command.stop_at_event));
   }
   PrintRun(report, command.stop_at_event != 0);
@@ -295,7 +297,7 @@ class Campaign final : public SweepListener {
     screen_.ShowSummary(report_, end.interrupted);
     if (digests_) digests_->Close();
     if (json_) WriteJson();
-    return report_.exit_code();
+    return end.interrupted && report_.exit_code() == 0 ? kExitInterrupted : report_.exit_code();
   }
 
  private:
