@@ -29,6 +29,7 @@ struct WorldObservation {
   bool pre_vote = true;
   bool check_quorum = true;
   int64_t clock_drift_ppm_max = 0;  // of any member against true time, either way
+  LogIndex bootstrap_index;         // every member's log begins with the same entries up to here, from its first start on
   bool clocks_leap = false;         // some clock leaps or freezes: bounds on a member's own clock still hold
 };
 

@@ -43,7 +43,8 @@ bool Same(const MemberObservation& a, const MemberObservation& b) {
 
 }  // namespace
 
-RaftSafety::RaftSafety(const WorldObservation& world, Verdict& verdict) : verdict_(verdict) {
+RaftSafety::RaftSafety(const WorldObservation& world, Verdict& verdict)
+    : verdict_(verdict), bootstrap_index_(world.bootstrap_index) {
   for (MemberId id : world.members) {
     members_.emplace_back();
     members_.back().id = id;
@@ -342,7 +343,11 @@ void RaftSafety::UpdateHeld(Member& member) {
 
 size_t RaftSafety::HoldersOf(LogIndex index) const {
   size_t holders = 0;
-  for (const Member& member : members_) holders += member.held >= index;
+  for (const Member& member : members_) {
+    // Who was never seen will begin with the bootstrap entries.
+    const LogIndex held = member.seen ? member.held : bootstrap_index_;
+    holders += held >= index;
+  }
   return holders;
 }
 

@@ -97,6 +97,7 @@ class RaftSafety {
   size_t HoldersOf(LogIndex index) const;
 
   Verdict& verdict_;
+  const LogIndex bootstrap_index_;
   Moment now_;
   std::vector<Member> members_;  // in the order of the world's list
   std::map<Term, MemberId> leaders_;

@@ -16,6 +16,7 @@ namespace detcd::scenario {
 
 struct RunOptions {
   uint64_t stop_at_event = 0;                         // stop before the event of this number (a debugger's place); 0: never
+  std::function<void()> at_stop;                      // called there, then the run goes on; empty: the run ends there
   std::function<void(std::string_view)> trace;        // hears each trace line; empty: none, at no cost
 };
 

@@ -330,6 +330,10 @@ Scenario MakeSwarm(uint64_t seed, FidelityChoice fidelity) {
   scenario.set_chaos_ms(static_cast<uint32_t>(random.Between(30'000, 50'000)));
   DrawKnobs(seed, *scenario.mutable_knobs());
   DrawLinks(seed, *scenario.mutable_links());
+  // A window a round trip: the smallest buffers over long ways carry less than the load and the bound on convergence ask.
+  if (scenario.links().delay().max_us() > 1'000 && scenario.knobs().socket_buffer_bytes() == 512) {
+    scenario.mutable_knobs()->set_socket_buffer_bytes(4'096);
+  }
   DrawDisks(seed, *scenario.mutable_disks());
   DrawClocks(seed, scenario.members(), scenario);
   DrawEpisodes(seed, scenario);

@@ -13,6 +13,7 @@ namespace detcd::sim {
 struct LinkLaw {
   DelayLaw delay;
   Duration clog;                      // added to every delay
+  bool slow = false;                  // `delay` is a fault's: counted as a clog
   uint32_t segment_loss_permille = 0;  // streams: a delivery waits for retransmissions, and in the end is a reset
   uint32_t message_loss_permille = 0;
   uint32_t message_duplicate_permille = 0;

@@ -250,9 +250,13 @@ std::shared_ptr<Inode> SimDisk::Walk(std::string_view path) const {
   return at;
 }
 
-void SimDisk::Crash(KeyedRandom& random, Effects& effects) {
-  const uint64_t style = random.Below(4);
-  const auto keep_permille = static_cast<uint32_t>(style == 0 ? 0 : style == 1 ? 1000 : random.Between(uint64_t{100}, uint64_t{900}));
+void SimDisk::Crash(KeyedRandom& random, Effects& effects, Survival survival) {
+  if (survival == Survival::kDrawn) {
+    const uint64_t style = random.Below(4);
+    survival = style == 0 ? Survival::kNothing : style == 1 ? Survival::kEverything : Survival::kMixed;
+  }
+  uint32_t keep_permille = survival == Survival::kEverything ? 1000 : 0;
+  if (survival == Survival::kMixed) keep_permille = static_cast<uint32_t>(random.Between(uint64_t{100}, uint64_t{900}));
   std::vector<std::shared_ptr<Inode>> open = {root_};
   while (!open.empty()) {  // depth first in byte order of the names
     const std::shared_ptr<Inode> inode = std::move(open.back());

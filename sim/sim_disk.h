@@ -100,6 +100,9 @@ class Inode {
   std::vector<Change> changes_;  // since the last sync, in order
 };
 
+// What of the unsynced a power loss leaves: drawn among all, none and a random part, or one of these.
+enum class Survival : uint8_t { kDrawn, kNothing, kMixed, kEverything };
+
 class SimDisk {
  public:
   SimDisk();
@@ -112,7 +115,7 @@ class SimDisk {
   std::shared_ptr<Inode> Walk(std::string_view path) const;
 
   // Power loss. No handle is open any more.
-  void Crash(KeyedRandom& random, Effects& effects);
+  void Crash(KeyedRandom& random, Effects& effects, Survival survival = Survival::kDrawn);
   // Leaves `bytes` of space from now on.
   void LimitTo(uint64_t bytes) { space_.limit = space_.used + bytes; }
   // A new, empty disk.

@@ -229,7 +229,7 @@ void SimFiles::EndIncarnation() {
   }
 }
 
-void SimFiles::Crash() { disk_.Crash(crash_random_, context_.effects); }
+void SimFiles::Crash(Survival survival) { disk_.Crash(crash_random_, context_.effects, survival); }
 
 // --- What calls do ---
 

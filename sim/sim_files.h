@@ -45,7 +45,7 @@ class SimFiles final : public FileSystem {
   // The incarnation is over; its handles are dead.
   void EndIncarnation();
   // Power loss, after EndIncarnation.
-  void Crash();
+  void Crash(Survival survival = Survival::kDrawn);
 
   SimDisk& disk() { return disk_; }
   DiskKnobs& knobs() { return knobs_; }

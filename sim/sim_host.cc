@@ -143,7 +143,7 @@ bool SimHost::RunNext() {
       parent_ = item.cause;
       ran = Deliver(item);
     }
-    turn_heard_ |= ran;
+    turn_heard_ |= ran && turn_listener_ != nullptr;
     if (ran) lag_ += DrawDelay(parts_.knobs.service, random_).nanos;
   }
   busy_until_ = queue.now() + lag_;

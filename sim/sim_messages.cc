@@ -25,7 +25,8 @@ void SimMessages::Send(EndpointId from, EndpointId to, uint64_t handle, uint64_t
     Release(handle);
     return;
   }
-  if (law.message_duplicate_permille > 0 && random_.Chance(law.message_duplicate_permille, 1000)) {
+  if (law.message_duplicate_permille > 0 && random_.Chance(law.message_duplicate_permille, 1000) &&
+      (store_ == nullptr || store_->MayDuplicate(handle))) {
     effects.Effective(FaultKind::kMessageDuplicate);
     if (store_ != nullptr) store_->Retain(handle);
     Schedule(from, to, handle, fingerprint);
@@ -36,7 +37,7 @@ void SimMessages::Send(EndpointId from, EndpointId to, uint64_t handle, uint64_t
 void SimMessages::Schedule(EndpointId from, EndpointId to, uint64_t handle, uint64_t fingerprint) {
   const LinkLaw& law = links_.Law(from, to);
   int64_t at = inboxes_.TrueNow(from) + (DrawDelay(law.delay, random_) + law.clog).nanos;
-  if (law.clog.nanos > 0) context_.effects.Effective(FaultKind::kClog);
+  if (law.clog.nanos > 0 || law.slow) context_.effects.Effective(FaultKind::kClog);
   int64_t& last = last_arrival_[size_t{from} * links_.endpoints() + to];
   if (at < last) {
     const bool overtakes = law.message_reorder_permille > 0 && random_.Chance(law.message_reorder_permille, 1000);
@@ -59,7 +60,9 @@ void SimMessages::OnArrival(const Event& event) {
     Release(event.subject);
     return;
   }
-  if (inboxes_.State(event.target) != MachineState::kUp) {
+  const MachineState state = inboxes_.State(event.target);
+  if (state != MachineState::kUp) {
+    if (store_ != nullptr) store_->OnUndelivered(from, event.target, state, event.subject);
     Release(event.subject);
     return;
   }

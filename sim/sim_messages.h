@@ -15,6 +15,11 @@ class MessageStore {
  public:
   virtual void Retain(uint64_t handle) = 0;
   virtual void Release(uint64_t handle) = 0;
+  // Whether the network may deliver `handle` twice.
+  virtual bool MayDuplicate(uint64_t /*handle*/) const { return true; }
+  // `handle` arrived at an endpoint without a process; it is released afterwards. The kernel of a machine that is up
+  // may answer.
+  virtual void OnUndelivered(EndpointId /*from*/, EndpointId /*to*/, MachineState /*state*/, uint64_t /*handle*/) {}
 
  protected:
   ~MessageStore() = default;

@@ -182,7 +182,7 @@ void SimStreams::Send(EventKind kind, uint64_t to_end, uint64_t value, int64_t d
   Direction& direction = Incoming(connection, to_end);
   const LinkLaw& law = links_.Law(from, to);
   int64_t at = departure + (DrawDelay(law.delay, random_) + law.clog).nanos;
-  if (law.clog.nanos > 0) context_.effects.Effective(FaultKind::kClog);
+  if (law.clog.nanos > 0 || law.slow) context_.effects.Effective(FaultKind::kClog);
   if (law.segment_loss_permille > 0) {
     uint32_t losses = 0;
     while (losses < kLossesMax && random_.Chance(law.segment_loss_permille, 1000)) ++losses;

@@ -104,12 +104,12 @@ void SimUniverse::EndIncarnation(EndpointId endpoint, bool silent) {
 
 void SimUniverse::End(EndpointId endpoint) { EndIncarnation(endpoint, /*silent=*/false); }
 
-void SimUniverse::Crash(EndpointId endpoint) {
+void SimUniverse::Crash(EndpointId endpoint, Survival survival) {
   context_.effects.Armed(FaultKind::kPowerLoss);
   context_.effects.Effective(FaultKind::kPowerLoss);
   EndIncarnation(endpoint, /*silent=*/true);
   Machine& machine = *machines_[endpoint];
-  machine.files.Crash();
+  machine.files.Crash(survival);
   machine.state = MachineState::kMachineDown;
 }
 

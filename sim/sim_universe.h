@@ -61,7 +61,7 @@ class SimUniverse final : private Inboxes {
   void End(EndpointId endpoint);
   // Power loss: peers hear nothing, the disk loses what it may lose, nobody answers until Start. Also takes down a
   // machine without a process.
-  void Crash(EndpointId endpoint);
+  void Crash(EndpointId endpoint, Survival survival = Survival::kDrawn);
   bool IsUp(EndpointId endpoint) const { return machines_[endpoint]->state == MachineState::kUp; }
   // The incarnation that ran last; it must have been started.
   const SimHost& LastHost(EndpointId endpoint) const { return *machines_[endpoint]->host; }

@@ -52,14 +52,20 @@ void Member::Start() { wal_.Open(MakeBootstrap()); }
 
 // --- recovery ------------------------------------------------------------------------------------------------------
 
-wal::WalBootstrap Member::MakeBootstrap() const {
-  wal::WalBootstrap bootstrap{.metadata = {.member = options_.id, .cluster = options_.cluster}};
-  for (const rpc::MemberRow& row : options_.initial_members) {
-    bootstrap.entries.push_back({.term = Term(1),
-                                 .index = LogIndex(bootstrap.entries.size() + 1),
-                                 .type = raft::EntryType::kConfChange,
-                                 .data = EncodeAddMember(row)});
+std::vector<raft::Entry> Member::BootstrapEntries(const MemberOptions& options) {
+  std::vector<raft::Entry> entries;
+  for (const rpc::MemberRow& row : options.initial_members) {
+    entries.push_back({.term = Term(1),
+                       .index = LogIndex(entries.size() + 1),
+                       .type = raft::EntryType::kConfChange,
+                       .data = EncodeAddMember(row)});
   }
+  return entries;
+}
+
+wal::WalBootstrap Member::MakeBootstrap() const {
+  wal::WalBootstrap bootstrap{.metadata = {.member = options_.id, .cluster = options_.cluster},
+                              .entries = BootstrapEntries(options_)};
   bootstrap.hard_state = {.term = Term(1), .commit = LogIndex(bootstrap.entries.size())};
   return bootstrap;
 }
@@ -143,9 +149,7 @@ void Member::OnWalAppended(uint64_t sequence) {
 }
 
 void Member::OnWalRead(uint64_t token, std::vector<raft::Entry> entries) {
-  MemberId follower(token);
-  std::erase_if(fetches_in_flight_, [&](const raft::LogFetch& fetch) { return fetch.follower == follower; });
-  raft::SupplyEntries(*raft_, follower, std::move(entries), host_.clock().Now(), output_);
+  raft::SupplyEntries(*raft_, MemberId(token), std::move(entries), host_.clock().Now(), output_);
 }
 
 void Member::OnWalFailed(std::string reason) { Fail(std::move(reason)); }
@@ -300,8 +304,8 @@ void Member::SendAll(std::vector<raft::Message> messages) {
 }
 
 void Member::FetchOlderEntries() {
+  // The token is the follower's id: raft has one fetch for each follower under way at a time.
   for (const raft::LogFetch& fetch : std::exchange(output_.fetches, {})) {
-    fetches_in_flight_.push_back(fetch);
     wal_.Read(fetch.first, fetch.last, fetch.bytes_max, fetch.follower.value);
   }
 }
@@ -354,6 +358,8 @@ void Member::Expire(Instant now) {
     if (expired.id == publish_id_ && !ready_) Publish();
     if (expired.pending.waiter.transport != nullptr) FinishTimedOut(expired.pending);
   }
+  // While nobody leads, the queue must not outgrow the bound on proposals. It is in the order of the deadlines.
+  while (!unproposed_.empty() && !proposals_.Contains(unproposed_.front().id)) unproposed_.pop_front();
   for (const Reads::Pending& read : reads_.TakeExpired(now)) {
     read.listener->OnReadReady(read.waiter, read.token, rpc::ApiError::kTimeout);
   }

@@ -75,6 +75,9 @@ class Member final : public rpc::Backend,
   Member(const Member&) = delete;
   Member& operator=(const Member&) = delete;
 
+  // The first entries of a fresh log: one conf change for each initial member (peer.md 15).
+  static std::vector<raft::Entry> BootstrapEntries(const MemberOptions& options);
+
   // Opens the log, or makes a fresh one.
   void Start();
   // Carries out what the events of a turn asked for: log batch, messages, applies, answers.
@@ -93,6 +96,8 @@ class Member final : public rpc::Backend,
   // Null until the log has been read.
   const raft::RaftState* raft() const { return raft_ ? &*raft_ : nullptr; }
   bool ready() const { return ready_; }
+  // Proposals that no log has, because no leader is known.
+  size_t unproposed_count() const { return unproposed_.size(); }
 
  private:
   // wal::WalListener
@@ -159,7 +164,6 @@ class Member final : public rpc::Backend,
   };
   std::deque<Unproposed> unproposed_;       // for the end of the turn, or until a leader is known
   Reads reads_;
-  std::vector<raft::LogFetch> fetches_in_flight_;  // the token of a wal read is the follower's id
 
   MemberId leader_seen_;                    // as of the last turn
   Instant became_leader_;                   // when this member last did; the beginning of time if never

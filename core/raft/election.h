@@ -8,9 +8,13 @@
 
 namespace detcd::raft {
 
-// The election timer ran out: asks for pre-votes, or for votes where pre-vote is off. A single voter leads when this
-// returns. Without a vote, or with a committed configuration change not applied yet, only the timer starts over.
+// The election timer ran out: asks for pre-votes, or for votes where pre-vote is off. A single voter leads
+// once its own vote is durable. Without a vote, or with a committed configuration change not applied yet, only the timer starts over.
 void Campaign(RaftState& raft, Instant now, Output& output);
+
+// Our vote for ourselves in `term` is durable: it may decide now. That of a candidate among others is durable before it
+// asks anybody, so that only a single voter waits for this.
+void OnOwnVoteDurable(RaftState& raft, Term term, Instant now, Output& output);
 
 // Whether a leader was heard so recently that requests for votes of a higher term are not even answered (thesis §4.2.3,
 // §9.6); with check-quorum only, because otherwise a leader cut off from its quorum would be protected for ever.

@@ -10,7 +10,9 @@
 #include <cstddef>
 #include <cstdint>
 #include <deque>
+#include <optional>
 
+#include "core/base/time.h"
 #include "core/base/types.h"
 
 namespace detcd::raft {
@@ -27,7 +29,7 @@ struct Progress {
   LogIndex next;                 // the next entry to send
   Mode mode = Mode::kProbe;
   bool probe_in_flight = false;  // probe only: an append waits for its answer
-  bool recently_active = false;  // heard since the last quorum check
+  std::optional<Instant> heard;  // when its last answer in this term arrived
   bool fetching = false;         // a LogFetch for it is out
   LogIndex commit_sent;          // highest commit index that the appends on their way will bring there
   uint64_t read_round_acked = 0; // newest read round it confirmed (ReadQueue)

@@ -142,12 +142,22 @@ struct Dispatch {
   void operator()(Heartbeat& heartbeat) const {
     if (FollowSender(raft, message, now, output)) OnHeartbeat(raft, message.from, heartbeat, output);
   }
-  void operator()(AppendResponse& response) const { OnAppendResponse(raft, message.from, response, output); }
-  void operator()(HeartbeatResponse& response) const { OnHeartbeatResponse(raft, message.from, response, output); }
+  void operator()(AppendResponse& response) const {
+    NoteHeard();
+    OnAppendResponse(raft, message.from, response, output);
+  }
+  void operator()(HeartbeatResponse& response) const {
+    NoteHeard();
+    OnHeartbeatResponse(raft, message.from, response, output);
+  }
   void operator()(VoteRequest& request) const { OnVoteRequest(raft, message, request, now, output); }
   void operator()(VoteResponse& response) const { OnVoteResponse(raft, message, response, now, output); }
   void operator()(ReadIndexRequest& request) const { OnReadIndexRequest(raft, message.from, request, output); }
   void operator()(ReadIndexResponse& response) const { OnReadIndexResponse(raft, message.from, response, output); }
+
+  void NoteHeard() const {
+    if (auto* leader = std::get_if<Leader>(&raft.role)) leader->progress.at(message.from).heard = now;
+  }
 };
 
 // When a timer that was due at `due` is due again: on its grid, without a burst after a pause.
@@ -156,22 +166,24 @@ Instant NextOnGrid(Instant due, Duration interval, Instant now) {
   return next > now ? next : now + interval;
 }
 
-// Thesis §6.2: a leader that hears from no majority stops leading, so that its clients look elsewhere.
-bool QuorumIsActive(const RaftState& raft, const Leader& leader) {
-  return raft.voters.HasMajority(
-      [&](MemberId id) { return id == raft.options.id || leader.progress.at(id).recently_active; });
+// Thesis §6.2: a leader that hears from no majority stops leading, so that its clients look elsewhere. Times, not marks
+// since the last check: a check that a pause has made late must not count what was heard before the pause.
+bool QuorumIsActive(const RaftState& raft, const Leader& leader, Instant now) {
+  return raft.voters.HasMajority([&](MemberId id) {
+    const std::optional<Instant>& heard = leader.progress.at(id).heard;
+    return id == raft.options.id || (heard.has_value() && now - *heard <= raft.options.election_timeout);
+  });
 }
 
 void OnLeaderTimer(RaftState& raft, Leader& leader, Instant now, Output& output) {
   if (raft.options.check_quorum && now >= leader.quorum_check_due) {
-    if (!QuorumIsActive(raft, leader)) {
+    if (!QuorumIsActive(raft, leader, now)) {
       PROBE("raft.leader_lost_quorum");
       Emit(*raft.trace, LogLevel::kWarn, kPlace, "stepped down to follower since quorum is not active",
            {TraceField::Id("member", raft.options.id.value), TraceField::Number("term", raft.term.value)});
       BecomeFollower(raft, raft.term, MemberId(), now, output);
       return;
     }
-    for (auto& [id, progress] : leader.progress) progress.recently_active = false;
     leader.quorum_check_due = NextOnGrid(leader.quorum_check_due, raft.options.election_timeout, now);
   }
   if (now >= leader.heartbeat_due) {
@@ -269,6 +281,12 @@ void Collect(RaftState& raft, Output& output) {
 void AcknowledgeDurable(RaftState& raft, Term term, LogIndex index, Instant /*now*/, Output& output) {
   const Marks before = MarksOf(raft);
   if (raft.log.MarkDurable(term, index)) OnOwnDurable(raft, output);
+  CheckStep(raft, before);
+}
+
+void AcknowledgeVote(RaftState& raft, Term term, Instant now, Output& output) {
+  const Marks before = MarksOf(raft);
+  OnOwnVoteDurable(raft, term, now, output);
   CheckStep(raft, before);
 }
 

@@ -44,6 +44,10 @@ void Collect(RaftState& raft, Output& output);
 // The batch whose last entry was (term, index) is durable. Ignored when our log has another entry there by now.
 void AcknowledgeDurable(RaftState& raft, Term term, LogIndex index, Instant now, Output& output);
 
+// Our vote for ourselves in `term` is durable. A single voter leads from here on, not before: a term that is not on the
+// disk may be used again after a crash, for other entries.
+void AcknowledgeVote(RaftState& raft, Term term, Instant now, Output& output);
+
 // Entries up to `index` are applied; the log in memory may forget them (limits.h).
 void AcknowledgeApplied(RaftState& raft, LogIndex index);
 

@@ -189,7 +189,6 @@ void OnAppendResponse(RaftState& raft, MemberId from, const AppendResponse& resp
   auto* leader = std::get_if<Leader>(&raft.role);
   if (leader == nullptr) return;
   Progress& progress = leader->progress.at(from);
-  progress.recently_active = true;
   if (response.reject) {
     // The follower named its newest entry that might match; where our log has only newer terms there, all of those are
     // skipped at once (Raft §5.3, the optimisation of the last but one paragraph, from both sides).
@@ -217,7 +216,6 @@ void OnHeartbeatResponse(RaftState& raft, MemberId from, const HeartbeatResponse
   auto* leader = std::get_if<Leader>(&raft.role);
   if (leader == nullptr) return;
   Progress& progress = leader->progress.at(from);
-  progress.recently_active = true;
   progress.probe_in_flight = false;
   // An append, empty if need be: where earlier ones were lost, its refusal tells.
   if (progress.match < raft.log.last_index() || progress.mode == Progress::Mode::kProbe) {

@@ -34,7 +34,6 @@ absl::StatusOr<std::vector<Url>> ParsePeerUrls(const PeerRow& row) {
 
 PeerPort::PeerPort(PeerPortConfig config, PeerInfo& info, Network& network, Clock& clock, Events& events, Trace& trace)
     : config_(std::move(config)),
-      info_(info),
       network_(network),
       events_(events),
       trace_(trace),

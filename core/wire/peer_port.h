@@ -85,7 +85,6 @@ class PeerPort final : public member::PeerCarrier,
   void ArmBy(Instant deadline);
 
   const PeerPortConfig config_;
-  PeerInfo& info_;
   Network& network_;
   Events& events_;
   Trace& trace_;

@@ -181,6 +181,7 @@ void RaftHarness::SyncOne(uint64_t id) {
     if (vote->second != m.disk_state.vote) Fail("F2: two durable votes in one term");
   }
   Output output;
+  if (m.disk_state.vote == MemberId(id)) AcknowledgeVote(m.raft, m.disk_state.term, m.now, output);
   if (!batch.entries.empty()) {
     AcknowledgeDurable(m.raft, batch.entries.back().term, batch.entries.back().index, m.now, output);
   }

@@ -256,6 +256,9 @@ TEST(ReplicationTest, HardStateIsCollectedOnceAndACommitAloneNeedsNoSync) {
   Output again;
   Collect(raft, again);
   EXPECT_FALSE(again.hard_state.has_value() || again.must_sync);
+  AcknowledgeVote(raft, Term(1), Instant(), again);
+  Collect(raft, again);
+  EXPECT_FALSE(again.hard_state.has_value());
   AcknowledgeDurable(raft, Term(1), LogIndex(1), Instant(), again);
   Collect(raft, again);
   EXPECT_EQ(again.hard_state, (HardState{Term(1), MemberId(1), LogIndex(1)}));

@@ -29,12 +29,12 @@ class EchoService final : public rpc::CallService {
   int open = 0;
 };
 
-class EchoPages final : public HttpHandler {
+class EchoPages final : public rpc::HttpHandler {
  public:
-  void Handle(HttpResponder& responder, HttpRequestId id, const HttpRequest& request) override {
+  void Handle(rpc::HttpResponder& responder, rpc::HttpRequestId id, const rpc::HttpRequest& request) override {
     responder.Respond(id, {.body = request.target});
   }
-  void Abandon(HttpRequestId) override {}
+  void Abandon(rpc::HttpRequestId) override {}
 };
 
 class Sink final : public StreamListener {

@@ -1,0 +1,341 @@
+#include "scenarios/commands.h"
+
+#include <charconv>
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <fstream>
+#include <functional>
+#include <sstream>
+#include <utility>
+
+#include <google/protobuf/io/tokenizer.h>
+#include <google/protobuf/text_format.h>
+#include <google/protobuf/util/json_util.h>
+#include <sched.h>
+
+#include "absl/strings/str_format.h"
+#include "core/base/probe.h"
+#include "scenarios/build_id.h"
+#include "scenarios/runner.h"
+#include "scenarios/sweep.h"
+#include "scenarios/sweep_screen.h"
+#include "scenarios/sweep_totals.h"
+
+namespace detcd::scenario {
+namespace {
+
+constexpr uint64_t kSeedMax = (uint64_t{1} << 63) - 1;
+constexpr uint32_t kSchemaVersion = 1;
+
+std::optional<uint64_t> ParseNumber(std::string_view text) {
+  uint64_t number = 0;
+  const auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), number);
+  if (error != std::errc() || end != text.data() + text.size()) return std::nullopt;
+  return number;
+}
+
+// The first fault of a text, with its place.
+class FirstError final : public google::protobuf::io::ErrorCollector {
+ public:
+  void AddError(int line, google::protobuf::io::ColumnNumber column, const std::string& message) override {
+    if (text_.empty()) text_ = absl::StrFormat("line %d, column %d: %s", line + 1, column + 1, message);
+  }
+  const std::string& text() const { return text_; }
+
+ private:
+  std::string text_;
+};
+
+Scenario ReadScenario(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream text;
+  if (file) text << file.rdbuf();
+  if (!file || !text) throw UsageError{path + ": " + std::strerror(errno != 0 ? errno : EIO)};
+  Scenario scenario;
+  FirstError error;
+  google::protobuf::TextFormat::Parser parser;
+  parser.RecordErrorsTo(&error);
+  if (!parser.ParseFromString(text.str(), &scenario)) throw UsageError{path + ": " + error.text()};
+  if (std::string why = CheckScenario(scenario); !why.empty()) throw UsageError{path + ": " + why};
+  return scenario;
+}
+
+// A file that is written whole or complained about.
+class OutputFile {
+ public:
+  explicit OutputFile(const std::string& path) : path_(path), file_(std::fopen(path.c_str(), "w")) {
+    if (file_ == nullptr) throw UsageError{path + ": " + std::strerror(errno)};
+  }
+  ~OutputFile() {
+    if (file_ != nullptr) std::fclose(file_);
+  }
+  OutputFile(const OutputFile&) = delete;
+  OutputFile& operator=(const OutputFile&) = delete;
+
+  void Write(std::string_view text) { std::fwrite(text.data(), 1, text.size(), file_); }
+  void Close() {
+    const bool failed = std::ferror(file_) != 0 || std::fflush(file_) != 0;
+    if (std::fclose(std::exchange(file_, nullptr)) != 0 || failed) throw UsageError{path_ + ": cannot be written"};
+  }
+
+ private:
+  std::string path_;
+  std::FILE* file_;
+};
+
+bool IsTraced() {
+  std::ifstream status("/proc/self/status");
+  for (std::string line; std::getline(status, line);) {
+    if (line.rfind("TracerPid:", 0) == 0) return line.find_first_of("123456789") != std::string::npos;
+  }
+  return false;
+}
+
+std::string Quoted(const std::string& word) {
+  if (word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%") == std::string::npos &&
+      !word.empty()) {
+    return word;
+  }
+  std::string quoted = "'";
+  for (char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return quoted + "'";
+}
+
+std::string ReplayOfSeed(const std::string& program, uint64_t seed, FidelityChoice fidelity) {
+  return absl::StrFormat("%s run --seed %d --fidelity %s", Quoted(program), seed, FidelityText(fidelity));
+}
+
+// The places of AllProbes that were reached since the last call in this process.
+void AddNewProbes(SeedReport& report) {
+  static std::vector<bool> told(AllProbes().size());
+  for (size_t i = 0; i < told.size(); ++i) {
+    if (told[i] || AllProbes()[i].hits == 0) continue;
+    told[i] = true;
+    report.add_probes(static_cast<uint32_t>(i));
+  }
+}
+
+SeedReport RunOne(const Scenario& scenario, const RunOptions& options) {
+  SeedReport report = MakeReport(RunScenario(scenario, options));
+  report.set_wire(scenario.fidelity() == WIRE);
+  return report;
+}
+
+RunSeed SwarmRun(FidelityChoice fidelity) {
+  return [fidelity](uint64_t seed) {
+    SeedReport report = RunOne(MakeSwarm(seed, fidelity), RunOptions());
+    AddNewProbes(report);
+    return report;
+  };
+}
+
+class KeepLast final : public SweepListener {
+ public:
+  void OnSeed(const SeedReport& report) override { report_ = report; }
+  void OnProgress(const SweepProgress&) override {}
+  const SeedReport& report() const { return report_; }
+
+ private:
+  SeedReport report_;
+};
+
+void PrintRun(const SeedReport& report, bool stopped) {
+  if (report.verdict() != 0 || stopped) std::printf("%s\n", report.story().c_str());
+  std::printf("verdict: %s", std::string(VerdictName(static_cast<Verdict>(report.verdict()))).c_str());
+  if (!report.property().empty()) std::printf(" (%s)", report.property().c_str());
+  std::printf("\n");
+  if (report.verdict() == static_cast<uint32_t>(Verdict::kCrash)) return;
+  std::printf("digest: %016llx\n", static_cast<unsigned long long>(report.digest()));
+  std::printf("%s\n", CountsText(report.events(), report.virtual_ms(), report.operations(), report.answered(), report.refused(),
+                                 report.unknown(), report.leader_changes()).c_str());
+}
+
+}  // namespace
+
+SeedRange ParseSeedRange(const std::string& text) {
+  const size_t dots = text.find("..");
+  if (dots != std::string::npos) {
+    const auto first = ParseNumber(std::string_view(text).substr(0, dots));
+    const auto last = ParseNumber(std::string_view(text).substr(dots + 2));
+    if (first && last && *last > kSeedMax) throw UsageError{"--seeds " + text + ": seeds are below 2^63"};
+    if (first && last && *first > *last) throw UsageError{"--seeds " + text + ": the first seed is above the last"};
+    if (first && last) return {.first = *first, .last = *last};
+  }
+  throw UsageError{"--seeds " + text + ": want A..B, two decimal numbers"};
+}
+
+int64_t ParseDuration(const std::string& text) {
+  const size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
+  const auto number = ParseNumber(std::string_view(text).substr(0, digits));
+  const std::string unit = text.substr(digits);
+  const int64_t nanos = unit == "ms" ? 1'000'000 : unit == "s" ? 1'000'000'000 : unit == "m" ? 60'000'000'000 : unit == "h" ? 3'600'000'000'000 : 0;
+  if (!number || *number == 0 || *number > 1'000'000 || nanos == 0) {
+    throw UsageError{"--for " + text + ": want a number from 1 to 1000000 and a unit: ms, s, m or h"};
+  }
+  return static_cast<int64_t>(*number) * nanos;
+}
+
+FidelityChoice ParseFidelity(const std::string& text) {
+  for (FidelityChoice choice : {FidelityChoice::kMixed, FidelityChoice::kDirect, FidelityChoice::kWire}) {
+    if (text == FidelityText(choice)) return choice;
+  }
+  throw UsageError{"--fidelity " + text + ": want direct, wire or mixed"};
+}
+
+std::string FidelityText(FidelityChoice fidelity) {
+  switch (fidelity) {
+    case FidelityChoice::kMixed:
+      return "mixed";
+    case FidelityChoice::kDirect:
+      return "direct";
+    case FidelityChoice::kWire:
+      return "wire";
+  }
+  return "unknown";
+}
+
+int Run(const RunCommand& command) {
+  const Scenario scenario = command.seed ? MakeSwarm(*command.seed, command.fidelity) : ReadScenario(command.scenario_file);
+  const std::string replay = command.seed ? ReplayOfSeed(command.program, *command.seed, command.fidelity)
+                                          : Quoted(command.program) + " run " + Quoted(command.scenario_file);
+  if (!command.trace_file.empty()) OutputFile(command.trace_file).Close();  // complains now, not in a worker
+  // In the process that runs it, because that is where the file is open.
+  const auto run = [&](std::function<void()> at_stop) {
+    RunOptions options{.stop_at_event = command.stop_at_event, .at_stop = std::move(at_stop), .trace = {}};
+    if (command.trace_file.empty()) return RunOne(scenario, options);
+    OutputFile trace(command.trace_file);
+    options.trace = [&trace](std::string_view line) {
+      trace.Write(line);
+      trace.Write("\n");
+    };
+    SeedReport report = RunOne(scenario, options);
+    trace.Close();
+    return report;
+  };
+  SeedReport report;
+  if (IsTraced()) {
+    // Here, where the debugger is.
+    report = run([] { std::raise(SIGTRAP); });
+  } else {
+    // In another process, so that a crash or a hang of the run has a verdict too.
+    const SweepOptions one{.first = 1, .last = 1, .jobs = 1, .twin_share = 0, .twin_command = {}, .limits = {}};
+    KeepLast keep;
+    const SweepEnd end = Sweep(one, [&](uint64_t) { return run({}); }, keep);
+    if (end.interrupted) return 128 + SIGINT;
+    report = keep.report();
+  }
+  if (report.verdict() == 0 && command.stop_at_event != 0 && report.story().empty()) {
+    std::printf("the run ends before event %llu\n", static_cast<unsigned long long>(command.stop_at_event));
+  }
+  PrintRun(report, command.stop_at_event != 0);
+  if (report.verdict() != 0) std::printf("%s\n", replay.c_str());
+  return static_cast<int>(report.verdict());
+}
+
+int Print(const PrintCommand& command) {
+  google::protobuf::TextFormat::Printer printer;
+  printer.SetUseShortRepeatedPrimitives(true);
+  std::string text;
+  printer.PrintToString(MakeSwarm(command.seed, command.fidelity), &text);
+  std::printf("# proto-file: scenarios/scenario.proto\n# proto-message: detcd.scenario.Scenario\n%s", text.c_str());
+  return 0;
+}
+
+namespace {
+
+uint32_t Processors() {
+  cpu_set_t set;
+  return sched_getaffinity(0, sizeof(set), &set) == 0 ? static_cast<uint32_t>(CPU_COUNT(&set)) : 1;
+}
+
+// Adds up, shows, and writes digests as the seeds come in.
+class Campaign final : public SweepListener {
+ public:
+  Campaign(const SweepCommand& command, uint32_t jobs)
+      : command_(command), screen_({.seeds = command.seeds.last - command.seeds.first + 1, .jobs = jobs, .wall_ns_max = command.wall_ns_max}) {
+    if (!command.digests_file.empty()) digests_.emplace(command.digests_file);
+    if (!command.json_file.empty()) json_.emplace(command.json_file);
+    report_.set_schema_version(kSchemaVersion);
+    report_.set_swarm_version(kSwarmVersion);
+    *report_.mutable_build() = ThisBuild();
+    report_.set_seeds(absl::StrFormat("%d..%d", command.seeds.first, command.seeds.last));
+    report_.set_fidelity(FidelityText(command.fidelity));
+    report_.mutable_cost()->set_jobs(jobs);
+  }
+
+  void OnSeed(const SeedReport& seed) override {
+    totals_.Add(seed);
+    const auto verdict = static_cast<Verdict>(seed.verdict());
+    const std::string digest = verdict == Verdict::kCrash ? "none" : absl::StrFormat("%016x", seed.digest());
+    if (digests_) digests_->Write(absl::StrFormat("%d %s\n", seed.seed(), digest));
+    if (verdict == Verdict::kFine) return;
+    Failure failure;
+    failure.set_seed(seed.seed());
+    failure.set_verdict(std::string(VerdictName(verdict)));
+    failure.set_property(seed.property());
+    failure.set_signature(seed.signature());
+    failure.set_sentence(seed.sentence());
+    failure.set_digest(digest);
+    failure.set_replay(ReplayOfSeed(command_.program, seed.seed(), command_.fidelity));
+    screen_.ShowFailure(failure);
+    // What is kept does not grow with a sweep in which everything fails.
+    if (report_.failures_size() >= kFailuresKeptMax) return;
+    failure.set_story(seed.story());
+    *report_.add_failures() = std::move(failure);
+  }
+
+  void OnProgress(const SweepProgress& progress) override { screen_.ShowProgress(progress, totals_.failures()); }
+
+  int End(const SweepEnd& end) {
+    totals_.FillIn(report_);
+    report_.mutable_totals()->set_compared_seeds(end.seeds_compared);
+    report_.mutable_cost()->set_wall_seconds(static_cast<double>(end.wall_ns) / 1e9);
+    screen_.ShowSummary(report_, end.interrupted);
+    if (digests_) digests_->Close();
+    if (json_) WriteJson();
+    return report_.exit_code();
+  }
+
+ private:
+  static constexpr int kFailuresKeptMax = 1'000;
+
+  void WriteJson() {
+    google::protobuf::util::JsonPrintOptions options;
+    options.add_whitespace = true;
+    options.always_print_primitive_fields = true;
+    options.preserve_proto_field_names = true;
+    std::string text;
+    // Fails for text that is not UTF-8 only.
+    const auto status = google::protobuf::util::MessageToJsonString(report_, &text, options);
+    if (!status.ok()) throw UsageError{command_.json_file + ": " + status.ToString()};
+    json_->Write(text);
+    json_->Close();
+  }
+
+  const SweepCommand& command_;
+  SweepScreen screen_;
+  SweepTotals totals_;
+  SweepReport report_;
+  std::optional<OutputFile> digests_;
+  std::optional<OutputFile> json_;
+};
+
+}  // namespace
+
+int RunSweep(const SweepCommand& command) {
+  const uint32_t jobs = command.jobs != 0 ? command.jobs : Processors();
+  const SweepOptions options{.first = command.seeds.first,
+                             .last = command.seeds.last,
+                             .jobs = jobs,
+                             .wall_ns_max = command.wall_ns_max,
+                             .failures_max = command.failures_max,
+                             .twin_command = {command.program, "serve", "--fidelity", FidelityText(command.fidelity)}};
+  Campaign campaign(command, jobs);
+  return campaign.End(Sweep(options, SwarmRun(command.fidelity), campaign));
+}
+
+void ServeSwarm(FidelityChoice fidelity) { ServeSeeds(SwarmRun(fidelity)); }
+
+}  // namespace detcd::scenario

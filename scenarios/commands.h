@@ -1,0 +1,68 @@
+// The commands of detcd-sim: run, print, sweep. main.cc reads the command line and calls one of them.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "scenarios/swarm.h"
+
+namespace detcd::scenario {
+
+// sysexits.h, EX_USAGE: the command line, or a file that it names, is wrong.
+inline constexpr int kExitUsage = 64;
+
+// What to say to a person, and exit with kExitUsage.
+struct UsageError {
+  std::string message;
+};
+
+struct SeedRange {
+  uint64_t first = 1;
+  uint64_t last = 1;  // inclusive
+};
+
+// `A..B` with A <= B < 2^63. Throws UsageError.
+SeedRange ParseSeedRange(const std::string& text);
+// `90s`, `10m`, `2h`, `500ms`, in nanoseconds. Throws UsageError.
+int64_t ParseDuration(const std::string& text);
+// direct, wire, mixed. Throws UsageError.
+FidelityChoice ParseFidelity(const std::string& text);
+std::string FidelityText(FidelityChoice fidelity);
+
+struct RunCommand {
+  std::string program;             // as invoked
+  std::optional<uint64_t> seed;    // one of these two
+  std::string scenario_file;
+  FidelityChoice fidelity = FidelityChoice::kMixed;
+  std::string trace_file;          // empty: none
+  uint64_t stop_at_event = 0;      // 0: never
+};
+
+struct PrintCommand {
+  uint64_t seed = 0;
+  FidelityChoice fidelity = FidelityChoice::kMixed;
+};
+
+struct SweepCommand {
+  std::string program;
+  SeedRange seeds;
+  uint32_t jobs = 0;               // 0: as many as there are processors
+  int64_t wall_ns_max = 0;         // 0: no bound
+  FidelityChoice fidelity = FidelityChoice::kMixed;
+  std::string json_file;           // empty: none
+  std::string digests_file;
+  uint64_t failures_max = 0;       // 0: no bound
+};
+
+// Each writes to standard output and returns the exit code. They throw UsageError, and std::system_error where the
+// machine refuses.
+int Run(const RunCommand& command);
+int Print(const PrintCommand& command);
+int RunSweep(const SweepCommand& command);
+
+// The life of a sweep's worker that was started as a program.
+[[noreturn]] void ServeSwarm(FidelityChoice fidelity);
+
+}  // namespace detcd::scenario

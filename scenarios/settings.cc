@@ -1,0 +1,305 @@
+#include "scenarios/settings.h"
+
+#include <algorithm>
+#include <cstdlib>
+#include <set>
+#include <string>
+
+#include "absl/strings/str_format.h"
+#include "scenarios/runner.h"
+
+namespace detcd::scenario {
+namespace {
+
+constexpr uint32_t kMembersMax = 9;
+constexpr uint32_t kClientsMax = 64;
+constexpr uint32_t kTimeMaxMs = 3'600'000;
+constexpr uint64_t kDelayMaxUs = 60'000'000;
+constexpr int32_t kDriftMaxPpm = 500'000;
+constexpr uint64_t kKeyBytesMax = 10'000;
+constexpr uint64_t kValueBytesMax = 1'000'000;
+
+Duration MillisOr(uint32_t ms, uint32_t otherwise) { return Millis(ms != 0 ? ms : otherwise); }
+
+Duration Longest(const Law& law) { return MakeDelay(law).max; }
+
+}  // namespace
+
+sim::DelayLaw MakeDelay(const Law& law) {
+  const Duration min = Micros(static_cast<int64_t>(law.min_us()));
+  const Duration max = Micros(static_cast<int64_t>(law.max_us()));
+  switch (law.kind()) {
+    case Law::EXPONENTIAL:
+      return {.shape = sim::DelayShape::kExponential, .min = min, .mean = max - min, .max = min + (max - min) * 10};
+    case Law::BIMODAL:
+      return {.shape = sim::DelayShape::kBimodal, .min = min, .mean = min, .max = max, .slow_permille = Permille(law.slow_ppm())};
+    default:
+      return sim::DelayLaw::Uniform(min, max);
+  }
+}
+
+sim::LinkLaw MakeLink(const Scenario& scenario) {
+  sim::LinkLaw law = sim::UniverseKnobs().link;
+  if (scenario.links().has_delay()) law.delay = MakeDelay(scenario.links().delay());
+  return law;
+}
+
+sim::WorldKnobs MakeWorldKnobs(const Scenario& scenario) {
+  const Knobs& knobs = scenario.knobs();
+  sim::WorldKnobs world;
+  world.fidelity = scenario.fidelity() == WIRE ? sim::Fidelity::kWire : sim::Fidelity::kDirect;
+  world.members = scenario.members() != 0 ? scenario.members() : 3;
+  world.clients = scenario.clients() != 0 ? scenario.clients() : 1;
+
+  world.universe.seed = scenario.seed();
+  world.universe.link = MakeLink(scenario);
+  if (scenario.disks().has_write()) world.universe.disk.write = MakeDelay(scenario.disks().write());
+  if (scenario.disks().has_sync()) world.universe.disk.sync = MakeDelay(scenario.disks().sync());
+  world.universe.processor.turn_events_max = std::max(1u, knobs.turn_events_max());
+  world.universe.processor.service = sim::DelayLaw::Constant(Micros(knobs.event_cost_us()));
+  if (knobs.socket_buffer_bytes() != 0) world.universe.streams.buffer_bytes = knobs.socket_buffer_bytes();
+
+  world.member.heartbeat_interval = MillisOr(knobs.heartbeat_ms(), 100);
+  world.member.election_timeout = MillisOr(knobs.election_timeout_ms(), 1000);
+  world.member.pre_vote = !knobs.no_pre_vote();
+  world.member.wal_segment_bytes = knobs.wal_segment_bytes();
+  world.member.append_bytes_max = knobs.append_bytes_max();
+  world.member.appends_in_flight_max = knobs.appends_in_flight_max();
+  world.member.log_entries_in_memory_max = knobs.log_entries_in_memory_max();
+
+  world.client_try_timeout = MillisOr(knobs.client_timeout_ms(), 5000);
+  world.client_total_timeout = world.client_try_timeout * 3;
+  for (const ClockSetting& clock : scenario.clocks()) {
+    world.clock_drift_ppm_max = std::max<int64_t>(world.clock_drift_ppm_max, std::abs(clock.drift_ppm()));
+  }
+  for (const Episode& episode : scenario.episodes()) {
+    world.clock_drift_ppm_max = std::max<int64_t>(world.clock_drift_ppm_max, std::abs(episode.drift().drift_ppm()));
+  }
+  return world;
+}
+
+sim::PlannedOperation MakeOperation(const Operation& operation, Instant zero) {
+  sim::PlannedOperation planned = {.id = operation.id(), .at = zero + Millis(operation.at_ms())};
+  checker::Request& request = planned.request;
+  switch (operation.call_case()) {
+    case Operation::kPut: {
+      const Put& put = operation.put();
+      request.kind = checker::OperationKind::kPut;
+      request.key = put.key();
+      request.prev_kv = put.prev_kv();
+      request.ignore_value = put.ignore_value();
+      request.value = put.value();
+      if (request.value.empty() && !put.ignore_value()) {
+        request.value = absl::StrFormat("v%d", operation.id());
+        if (request.value.size() < put.value_bytes()) request.value.resize(put.value_bytes(), '.');
+      }
+      break;
+    }
+    case Operation::kRange: {
+      const Range& range = operation.range();
+      request.kind = checker::OperationKind::kRange;
+      request.key = range.key();
+      request.range_end = range.range_end();
+      request.limit = range.limit();
+      request.revision = range.revision();
+      request.sort_order = static_cast<checker::SortOrder>(range.sort_order());
+      request.sort_target = static_cast<checker::SortTarget>(range.sort_target());
+      request.serializable = range.serializable();
+      request.keys_only = range.keys_only();
+      request.count_only = range.count_only();
+      request.min_mod_revision = range.min_mod_revision();
+      request.max_mod_revision = range.max_mod_revision();
+      request.min_create_revision = range.min_create_revision();
+      request.max_create_revision = range.max_create_revision();
+      planned.revisions_back = range.revisions_back();
+      break;
+    }
+    case Operation::kDelete: {
+      const Delete& del = operation.delete_();
+      request.kind = checker::OperationKind::kDelete;
+      request.key = del.key();
+      request.range_end = del.range_end();
+      request.prev_kv = del.prev_kv();
+      break;
+    }
+    case Operation::CALL_NOT_SET:
+      break;
+  }
+  return planned;
+}
+
+Duration LongestDelay(const Scenario& scenario) {
+  const sim::WorldKnobs knobs = MakeWorldKnobs(scenario);
+  Duration longest = knobs.universe.link.delay.max;
+  for (const Episode& episode : scenario.episodes()) {
+    if (episode.has_slow()) longest = std::max(longest, Longest(episode.slow().delay()));
+  }
+  // What waits on a blocked path is tried again after at most this.
+  if (scenario.fidelity() == WIRE) longest = longest + knobs.universe.streams.retransmit_max;
+  return longest;
+}
+
+Duration LongestSync(const Scenario& scenario) { return MakeWorldKnobs(scenario).universe.disk.sync.max; }
+
+// --- What cannot be run ----------------------------------------------------------------------------------------------
+
+namespace {
+
+class Inspector {
+ public:
+  explicit Inspector(const Scenario& scenario)
+      : scenario_(scenario),
+        members_(scenario.members() != 0 ? scenario.members() : 3),
+        clients_(scenario.clients() != 0 ? scenario.clients() : 1) {}
+
+  std::string Inspect() {
+    if (scenario_.format_version() != 1) {
+      return absl::StrFormat("format_version: want 1, got %d", scenario_.format_version());
+    }
+    Number("members", scenario_.members(), kMembersMax);
+    Number("clients", scenario_.clients(), kClientsMax);
+    Number("chaos_ms", scenario_.chaos_ms(), kTimeMaxMs);
+    CheckKnobs(scenario_.knobs());
+    if (!Fidelity_IsValid(scenario_.fidelity())) Complain("fidelity", "is no known fidelity");
+    CheckLaw("links.delay", scenario_.links().delay());
+    Number("links.loss_ppm", scenario_.links().loss_ppm(), 1'000'000);
+    Number("links.duplicate_ppm", scenario_.links().duplicate_ppm(), 1'000'000);
+    CheckLaw("disks.write", scenario_.disks().write());
+    CheckLaw("disks.sync", scenario_.disks().sync());
+    for (int i = 0; i < scenario_.clocks_size(); ++i) {
+      const std::string where = absl::StrFormat("clocks[%d]", i);
+      Member(where + ".member", scenario_.clocks(i).member());
+      Drift(where + ".drift_ppm", scenario_.clocks(i).drift_ppm());
+    }
+    for (int i = 0; i < scenario_.episodes_size(); ++i) CheckEpisode(absl::StrFormat("episodes[%d]", i), scenario_.episodes(i));
+    for (int i = 0; i < scenario_.operations_size(); ++i) {
+      CheckOperation(absl::StrFormat("operations[%d]", i), scenario_.operations(i));
+    }
+    return complaint_;
+  }
+
+ private:
+  void Complain(const std::string& where, const std::string& what) {
+    if (complaint_.empty()) complaint_ = where + ": " + what;
+  }
+  void Number(const std::string& where, uint64_t number, uint64_t most) {
+    if (number > most) Complain(where, absl::StrFormat("want at most %d, got %d", most, number));
+  }
+  void Member(const std::string& where, uint32_t member) {
+    if (member < 1 || member > members_) Complain(where, absl::StrFormat("want 1 to %d, got %d", members_, member));
+  }
+  template <class Numbers>
+  void Members(const std::string& where, const Numbers& members) {
+    std::set<uint32_t> seen;
+    if (members.empty()) Complain(where, "names no member");
+    for (const uint32_t member : members) {
+      Member(where, member);
+      if (!seen.insert(member).second) Complain(where, absl::StrFormat("names %d twice", member));
+    }
+  }
+  void Drift(const std::string& where, int32_t ppm) {
+    if (ppm < -kDriftMaxPpm || ppm > kDriftMaxPpm) {
+      Complain(where, absl::StrFormat("want %d to %d, got %d", -kDriftMaxPpm, kDriftMaxPpm, ppm));
+    }
+  }
+  void CheckLaw(const std::string& where, const Law& law) {
+    if (!Law::Kind_IsValid(law.kind())) Complain(where + ".kind", "is no known law");
+    Number(where + ".max_us", law.max_us(), kDelayMaxUs);
+    if (law.max_us() < law.min_us()) {
+      Complain(where, absl::StrFormat("max_us %d is below min_us %d", law.max_us(), law.min_us()));
+    }
+    Number(where + ".slow_ppm", law.slow_ppm(), 1'000'000);
+  }
+
+  void CheckKnobs(const Knobs& knobs) {
+    Number("knobs.heartbeat_ms", knobs.heartbeat_ms(), 100'000);
+    Number("knobs.election_timeout_ms", knobs.election_timeout_ms(), 100'000);
+    const uint32_t heartbeat = knobs.heartbeat_ms() != 0 ? knobs.heartbeat_ms() : 100;
+    const uint32_t election = knobs.election_timeout_ms() != 0 ? knobs.election_timeout_ms() : 1000;
+    if (election < heartbeat * 5 || election % heartbeat != 0) {
+      Complain("knobs.election_timeout_ms",
+               absl::StrFormat("want a multiple of heartbeat_ms %d, at least 5 of them, got %d", heartbeat, election));
+    }
+    if (knobs.wal_segment_bytes() != 0 && knobs.wal_segment_bytes() < 1'024) {
+      Complain("knobs.wal_segment_bytes", absl::StrFormat("want 0 or at least 1024, got %d", knobs.wal_segment_bytes()));
+    }
+    Number("knobs.wal_segment_bytes", knobs.wal_segment_bytes(), uint64_t{1} << 30);
+    Number("knobs.turn_events_max", knobs.turn_events_max(), 10'000);
+    Number("knobs.event_cost_us", knobs.event_cost_us(), 1'000'000);
+    Number("knobs.client_timeout_ms", knobs.client_timeout_ms(), kTimeMaxMs);
+    if (knobs.socket_buffer_bytes() != 0 && knobs.socket_buffer_bytes() < 64) {
+      Complain("knobs.socket_buffer_bytes", absl::StrFormat("want 0 or at least 64, got %d", knobs.socket_buffer_bytes()));
+    }
+  }
+
+  void CheckEpisode(const std::string& where, const Episode& episode) {
+    if (!episodes_.insert(episode.id()).second) Complain(where + ".id", absl::StrFormat("%d is not unique", episode.id()));
+    Number(where + ".at_ms", episode.at_ms(), kTimeMaxMs);
+    Number(where + ".for_ms", episode.for_ms(), kTimeMaxMs);
+    switch (episode.fault_case()) {
+      case Episode::kPartition: return Members(where + ".partition.group", episode.partition().group());
+      case Episode::kOneWay:
+        Members(where + ".one_way.from", episode.one_way().from());
+        return Members(where + ".one_way.to", episode.one_way().to());
+      case Episode::kClientPartition:
+        for (const uint32_t client : episode.client_partition().clients()) Client(where + ".client_partition.clients", client);
+        return Members(where + ".client_partition.members", episode.client_partition().members());
+      case Episode::kSlow:
+        Members(where + ".slow.members", episode.slow().members());
+        return CheckLaw(where + ".slow.delay", episode.slow().delay());
+      case Episode::kLoss:
+        Members(where + ".loss.members", episode.loss().members());
+        Number(where + ".loss.loss_ppm", episode.loss().loss_ppm(), 1'000'000);
+        return Number(where + ".loss.duplicate_ppm", episode.loss().duplicate_ppm(), 1'000'000);
+      case Episode::kResets: return Members(where + ".resets.members", episode.resets().members());
+      case Episode::kCrash:
+        if (!Survival_IsValid(episode.crash().survival())) Complain(where + ".crash.survival", "is no known survival");
+        return Members(where + ".crash.members", episode.crash().members());
+      case Episode::kPause: return Members(where + ".pause.members", episode.pause().members());
+      case Episode::kSyncStall: return Members(where + ".sync_stall.members", episode.sync_stall().members());
+      case Episode::kDrift:
+        Member(where + ".drift.member", episode.drift().member());
+        return Drift(where + ".drift.drift_ppm", episode.drift().drift_ppm());
+      case Episode::FAULT_NOT_SET: return;  // an episode of which nothing is left is benign
+    }
+  }
+
+  void Client(const std::string& where, uint32_t client) {
+    if (client < 1 || client > clients_) Complain(where, absl::StrFormat("want 1 to %d, got %d", clients_, client));
+  }
+
+  void CheckOperation(const std::string& where, const Operation& operation) {
+    if (!operations_.insert(operation.id()).second || operation.id() == 0) {
+      Complain(where + ".id", absl::StrFormat("%d is zero or not unique", operation.id()));
+    }
+    Client(where + ".client", operation.client());
+    Number(where + ".at_ms", operation.at_ms(), kTimeMaxMs);
+    if (operation.has_put()) {
+      Number(where + ".put.key", operation.put().key().size(), kKeyBytesMax);
+      Number(where + ".put.value_bytes", operation.put().value_bytes(), kValueBytesMax);
+      Number(where + ".put.value", operation.put().value().size(), kValueBytesMax);
+    }
+    if (operation.has_range()) {
+      Number(where + ".range.sort_order", operation.range().sort_order(), 2);
+      Number(where + ".range.sort_target", operation.range().sort_target(), 4);
+    }
+    // Operations of one client are begun in the order of the file.
+    uint32_t& before = at_[operation.client()];
+    if (operation.at_ms() < before) Complain(where + ".at_ms", "is before that of an earlier operation of its client");
+    before = operation.at_ms();
+  }
+
+  const Scenario& scenario_;
+  const uint32_t members_;
+  const uint32_t clients_;
+  std::string complaint_;
+  std::set<uint32_t> episodes_;
+  std::set<uint32_t> operations_;
+  std::map<uint32_t, uint32_t> at_;
+};
+
+}  // namespace
+
+std::string CheckScenario(const Scenario& scenario) { return Inspector(scenario).Inspect(); }
+
+}  // namespace detcd::scenario

@@ -1,0 +1,140 @@
+#include "scenarios/sweep_totals.h"
+
+#include <algorithm>
+#include <set>
+
+#include "absl/strings/str_format.h"
+#include "core/base/probe.h"
+
+namespace detcd::scenario {
+namespace {
+
+// Stands for the digest of a run that has none.
+constexpr uint64_t kNoDigest = 0xDEAD;
+
+}  // namespace
+
+std::string_view VerdictName(Verdict verdict) {
+  switch (verdict) {
+    case Verdict::kFine:
+      return "fine";
+    case Verdict::kViolation:
+      return "violation";
+    case Verdict::kNotLive:
+      return "not live";
+    case Verdict::kCrash:
+      return "crash";
+    case Verdict::kUndetermined:
+      return "undetermined";
+  }
+  return "unknown";
+}
+
+SeedReport MakeReport(const RunResult& result) {
+  SeedReport report;
+  report.set_verdict(static_cast<uint32_t>(result.verdict));
+  if (result.violation.has_value()) {
+    report.set_property(result.violation->property);
+    report.set_signature(result.violation->signature);
+    report.set_sentence(result.violation->sentence);
+  }
+  report.set_story(result.story);
+  report.set_digest(result.digest);
+  report.set_events(result.events);
+  report.set_virtual_ms(result.virtual_ms);
+  report.set_operations(result.operations);
+  report.set_answered(result.answered);
+  report.set_unknown(result.unknown);
+  report.set_refused(result.refused);
+  report.set_leader_changes(result.leader_changes);
+  for (size_t i = 0; i < sim::kFaultKindCount; ++i) {
+    report.add_armed(result.effects.armed(static_cast<sim::FaultKind>(i)));
+    report.add_effective(result.effects.effective(static_cast<sim::FaultKind>(i)));
+  }
+  return report;
+}
+
+SweepTotals::SweepTotals() : probes_(AllProbes().size()) {}
+
+void SweepTotals::Add(const SeedReport& report) {
+  ++verdicts_[std::min<size_t>(report.verdict(), verdicts_.size() - 1)];
+  digest_.Add(report.seed());
+  digest_.Add(report.verdict() == static_cast<uint32_t>(Verdict::kCrash) ? kNoDigest : report.digest());
+  totals_.set_seeds(totals_.seeds() + 1);
+  totals_.set_wire_seeds(totals_.wire_seeds() + (report.wire() ? 1 : 0));
+  totals_.set_events(totals_.events() + report.events());
+  totals_.set_virtual_ms(totals_.virtual_ms() + report.virtual_ms());
+  totals_.set_operations(totals_.operations() + report.operations());
+  totals_.set_answered(totals_.answered() + report.answered());
+  totals_.set_unknown(totals_.unknown() + report.unknown());
+  totals_.set_refused(totals_.refused() + report.refused());
+  totals_.set_leader_changes(totals_.leader_changes() + report.leader_changes());
+  (report.wire() ? wire_cpu_ns_ : direct_cpu_ns_) += report.cpu_ns();
+  for (size_t i = 0; i < kinds_.size() && static_cast<int>(i) < report.armed_size(); ++i) {
+    const uint64_t armed = report.armed(static_cast<int>(i));
+    const uint64_t effective = report.effective(static_cast<int>(i));
+    kinds_[i].armed += armed;
+    kinds_[i].effective += effective;
+    kinds_[i].seeds_armed += armed > 0 ? 1 : 0;
+    kinds_[i].seeds_effective += effective > 0 ? 1 : 0;
+  }
+  for (uint32_t probe : report.probes()) {
+    if (probe < probes_.size()) probes_[probe] = true;
+  }
+}
+
+int SweepTotals::ExitCode() const {
+  for (size_t code = 1; code < verdicts_.size(); ++code) {
+    if (verdicts_[code] > 0) return static_cast<int>(code);
+  }
+  return std::any_of(kinds_.begin(), kinds_.end(), IsDead) ? static_cast<int>(Verdict::kUndetermined) : 0;
+}
+
+uint64_t SweepTotals::failures() const { return totals_.seeds() - verdicts_[0]; }
+
+std::vector<Fault> SweepTotals::Faults() const {
+  std::vector<Fault> faults;
+  for (size_t i = 0; i < kinds_.size(); ++i) {
+    if (kinds_[i].armed == 0 && kinds_[i].effective == 0) continue;
+    Fault fault;
+    fault.set_kind(std::string(sim::FaultKindName(static_cast<sim::FaultKind>(i))));
+    fault.set_armed(kinds_[i].armed);
+    fault.set_effective(kinds_[i].effective);
+    fault.set_seeds_armed(kinds_[i].seeds_armed);
+    fault.set_seeds_effective(kinds_[i].seeds_effective);
+    fault.set_dead(IsDead(kinds_[i]));
+    faults.push_back(std::move(fault));
+  }
+  return faults;
+}
+
+std::vector<std::string> SweepTotals::ProbesNeverReached() const {
+  // One name may stand at several places (a template's instances): reached once is reached.
+  std::set<std::string> reached;
+  std::set<std::string> missed;
+  for (size_t i = 0; i < probes_.size(); ++i) (probes_[i] ? reached : missed).insert(AllProbes()[i].name);
+  std::vector<std::string> names;
+  std::set_difference(missed.begin(), missed.end(), reached.begin(), reached.end(), std::back_inserter(names));
+  return names;
+}
+
+std::string SweepTotals::DigestText() const { return absl::StrFormat("%016x", digest_.value()); }
+
+void SweepTotals::FillIn(SweepReport& report) const {
+  *report.mutable_totals() = totals_;
+  const auto count = [&](Verdict verdict) { return verdicts_[static_cast<size_t>(verdict)]; };
+  report.mutable_totals()->set_fine(count(Verdict::kFine));
+  report.mutable_totals()->set_violation(count(Verdict::kViolation));
+  report.mutable_totals()->set_not_live(count(Verdict::kNotLive));
+  report.mutable_totals()->set_crash(count(Verdict::kCrash));
+  report.mutable_totals()->set_undetermined(count(Verdict::kUndetermined));
+  for (Fault& fault : Faults()) *report.add_faults() = std::move(fault);
+  for (std::string& name : ProbesNeverReached()) report.add_probes_never_reached(std::move(name));
+  report.set_digest(DigestText());
+  report.set_exit_code(ExitCode());
+  report.mutable_cost()->set_cpu_seconds(static_cast<double>(cpu_ns()) / 1e9);
+  report.mutable_cost()->set_direct_cpu_seconds(static_cast<double>(direct_cpu_ns_) / 1e9);
+  report.mutable_cost()->set_wire_cpu_seconds(static_cast<double>(wire_cpu_ns_) / 1e9);
+}
+
+}  // namespace detcd::scenario

@@ -1,0 +1,80 @@
+#include "sim/direct_calls.h"
+
+#include <utility>
+
+#include "core/base/check.h"
+
+namespace detcd::sim {
+
+// --- The member's side ---
+
+void DirectCallServer::OnFrame(EndpointId from, CallFrame& frame) {
+  if (frame.kind == CallFrame::Kind::kCancel) {
+    const bool known = calls_.erase(frame.call) > 0;
+    if (known) service_->Cancel(*this, frame.call);
+    return;
+  }
+  CHECK(frame.kind == CallFrame::Kind::kRequest);
+  if (service_ == nullptr) {
+    payloads_.Send(self_, from, CallFrame{.kind = CallFrame::Kind::kRefused, .call = frame.call});
+    return;
+  }
+  const rpc::MethodInfo& info = rpc::Info(frame.method);
+  CHECK_MSG(!info.client_streams && !info.server_streams, "the direct cut carries unary calls");
+  calls_[frame.call] = {.client = from, .method = frame.method};
+  service_->Open(*this, frame.call, {.method = frame.method});
+  if (calls_.contains(frame.call)) service_->Message(*this, frame.call, *frame.message);
+  if (calls_.contains(frame.call)) service_->HalfClose(*this, frame.call);
+}
+
+void DirectCallServer::Send(rpc::CallId id, const google::protobuf::Message& response) {
+  const auto found = calls_.find(id);
+  if (found == calls_.end()) return;
+  found->second.response.reset(rpc::NewResponse(found->second.method, nullptr));
+  found->second.response->CopyFrom(response);
+}
+
+void DirectCallServer::Finish(rpc::CallId id, rpc::CallStatus status) {
+  const auto found = calls_.find(id);
+  if (found == calls_.end()) return;
+  Call call = std::move(found->second);
+  calls_.erase(found);
+  payloads_.Send(self_, call.client,
+                 CallFrame{.kind = CallFrame::Kind::kEnd,
+                           .call = id,
+                           .method = call.method,
+                           .message = std::move(call.response),
+                           .status = std::move(status)});
+}
+
+// --- The client's side ---
+
+bool DirectClientCalls::Start(EndpointId member, rpc::Method method, std::unique_ptr<google::protobuf::Message> request,
+                              uint64_t token, Duration /*timeout*/) {
+  CHECK(token_ == 0);
+  token_ = token;
+  member_ = member;
+  payloads_.Send(self_, member,
+                 CallFrame{.kind = CallFrame::Kind::kRequest, .call = IdOf(token), .method = method, .message = std::move(request)});
+  return true;
+}
+
+void DirectClientCalls::Cancel() {
+  if (token_ == 0) return;
+  payloads_.Send(self_, member_, CallFrame{.kind = CallFrame::Kind::kCancel, .call = IdOf(token_)});
+  token_ = 0;
+}
+
+void DirectClientCalls::OnMessage(EndpointId from, uint64_t handle) {
+  const auto& frame = std::get<CallFrame>(payloads_.At(handle));
+  if (token_ == 0 || frame.call != IdOf(token_)) return;  // given up before
+  const uint64_t token = std::exchange(token_, 0);
+  if (frame.kind == CallFrame::Kind::kRefused) {
+    up_at_[from] = clock_.Now() + kRedialAfter;
+    listener_.OnCallEnd(token, nullptr, {.code = rpc::StatusCode::kUnavailable, .message = "connection refused"}, false);
+    return;
+  }
+  listener_.OnCallEnd(token, frame.message.get(), frame.status, true);
+}
+
+}  // namespace detcd::sim

@@ -1,0 +1,74 @@
+// The direct cut for clients: unary calls of the call interface (core/rpc/call.h) as frames over SimMessages. Calls are
+// delayed and lost, never duplicated or reordered; what a machine that is down does to them is what sockets would do:
+// a dead process's kernel refuses, a dead machine is silent.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <vector>
+
+#include "core/io/clock.h"
+#include "sim/client_calls.h"
+#include "sim/direct_payloads.h"
+
+namespace detcd::sim {
+
+// The server's side, of one member incarnation.
+class DirectCallServer final : public rpc::CallTransport {
+ public:
+  DirectCallServer(DirectPayloads& payloads, EndpointId self) : payloads_(payloads), self_(self) {}
+
+  // From now on calls are served; before, they are refused.
+  void Serve(rpc::CallService& service) { service_ = &service; }
+  void OnFrame(EndpointId from, CallFrame& frame);
+
+  // --- rpc::CallTransport ---
+  void Send(rpc::CallId call, const google::protobuf::Message& response) override;
+  bool Writable(rpc::CallId) const override { return true; }
+  void Finish(rpc::CallId call, rpc::CallStatus status) override;
+
+ private:
+  struct Call {
+    EndpointId client = 0;
+    rpc::Method method = rpc::Method::kRange;
+    std::unique_ptr<google::protobuf::Message> response;
+  };
+
+  DirectPayloads& payloads_;
+  EndpointId self_;
+  rpc::CallService* service_ = nullptr;
+  std::map<rpc::CallId, Call> calls_;
+};
+
+// The client's side.
+class DirectClientCalls final : public ClientCalls, public MessageListener {
+ public:
+  // A member that refused is left alone for a while.
+  static constexpr Duration kRedialAfter = Millis(100);
+
+  DirectClientCalls(DirectPayloads& payloads, Clock& clock, EndpointId self, uint32_t members,
+                    ClientCallsListener& listener)
+      : payloads_(payloads), clock_(clock), self_(self), up_at_(members), listener_(listener) {}
+
+  bool IsUp(EndpointId member) override { return clock_.Now() >= up_at_[member]; }
+  bool Start(EndpointId member, rpc::Method method, std::unique_ptr<google::protobuf::Message> request, uint64_t token,
+             Duration timeout) override;
+  void Cancel() override;
+  void EndTurn() override {}
+
+  void OnMessage(EndpointId from, uint64_t handle) override;
+
+ private:
+  // Ids of all clients' calls differ.
+  rpc::CallId IdOf(uint64_t token) const { return uint64_t{self_} << 40 | token; }
+
+  DirectPayloads& payloads_;
+  Clock& clock_;
+  EndpointId self_;
+  std::vector<Instant> up_at_;  // by member
+  ClientCallsListener& listener_;
+  uint64_t token_ = 0;  // of the call under way; 0: none
+  EndpointId member_ = 0;
+};
+
+}  // namespace detcd::sim

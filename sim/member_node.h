@@ -1,0 +1,46 @@
+// One incarnation of a member in a world: the member, its services, and the transports of its world's fidelity, built
+// over its host. Destroyed after the universe has ended the incarnation.
+#pragma once
+
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "core/io/host.h"
+#include "core/member/member.h"
+#include "core/rpc/services.h"
+#include "sim/direct_payloads.h"
+#include "sim/observed_peers.h"
+
+namespace detcd::sim {
+
+enum class Fidelity : uint8_t { kDirect, kWire };
+
+// What all incarnations of one member share; outlives them.
+struct MemberPlace {
+  Fidelity fidelity = Fidelity::kDirect;
+  EndpointId endpoint = 0;
+  member::MemberOptions options;
+  const std::vector<MemberId>& members;  // by endpoint
+  SimMessages& messages;
+  DirectPayloads& payloads;
+  PeerCutObserver& observer;
+};
+
+class MemberNode {
+ public:
+  MemberNode(Host& host, const MemberPlace& place);
+  ~MemberNode();
+  MemberNode(const MemberNode&) = delete;
+
+  const member::Member& member() const;
+
+ private:
+  class Wire;    // the server over virtual sockets
+  class Direct;  // the same member and services over the message cut
+
+  std::unique_ptr<Wire> wire_;  // one of the two
+  std::unique_ptr<Direct> direct_;
+};
+
+}  // namespace detcd::sim

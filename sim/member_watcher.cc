@@ -1,0 +1,155 @@
+#include "sim/member_watcher.h"
+
+#include <algorithm>
+#include <string>
+
+#include "core/base/check.h"
+#include "core/base/digest.h"
+
+namespace detcd::sim {
+
+using checker::EntryMark;
+using checker::MessageKind;
+using checker::MessageObservation;
+
+EntryMark MarkOf(const raft::Entry& entry) {
+  return {.term = entry.term, .digest = DigestBytes(entry.data.view(), static_cast<uint64_t>(entry.type))};
+}
+
+void MemberWatcher::Started(uint32_t incarnation) {
+  seen_.incarnation = incarnation;
+  recovered_ = false;
+  shadow_.clear();
+}
+
+void MemberWatcher::Observe(const member::Member& member, Instant local, checker::Moment moment, checker::Panel& panel) {
+  const raft::RaftState* raft = member.raft();
+  if (raft == nullptr) return;
+  seen_.started = !recovered_;
+  recovered_ = true;
+  seen_.local_time = local;
+  seen_.term = raft->term;
+  seen_.voted_for = raft->voted_for;
+  static_assert(std::variant_size_v<decltype(raft->role)> == 4);  // in the order of checker::Role
+  seen_.role = static_cast<checker::Role>(raft->role.index());
+  seen_.leader = raft->LeaderId();
+  seen_.durable_index = raft->log.durable_index();
+  seen_.commit_index = raft->commit_index;
+  seen_.applied_index = raft->applied_index;
+  seen_.revision = member.store().revision();
+  seen_.history_digest = member.store().history_digest();
+  TakeLog(raft->log);
+  panel.OnMember(seen_, moment);
+  if (raft->commit_index.value > committed_.marks.size()) ShowCommitted(raft->log, moment, panel);
+}
+
+// Equal terms at one index are equal logs up to there (log matching, which F5 judges on what is shown here).
+void MemberWatcher::TakeLog(const raft::RaftLog& log) {
+  const LogIndex last = log.last_index();
+  seen_.last_index = last;
+  seen_.changed = {};
+  seen_.changed_from = last + 1;
+  if (!seen_.started && last.value == shadow_.size() && (shadow_.empty() || shadow_.back().term == log.last_term())) return;
+  uint64_t same = std::min<uint64_t>(last.value, shadow_.size());
+  while (same > 0 && shadow_[same - 1].term != *log.TermAt(LogIndex(same))) --same;
+  shadow_.resize(same);
+  const LogIndex first_in_memory = log.first_in_memory();
+  for (LogIndex index(same + 1); index <= last; ++index) {
+    if (index >= first_in_memory) {
+      shadow_.push_back(MarkOf(log.At(index)));
+    } else {
+      // Not in memory, so applied: its content is judged by its effects, its term here.
+      CHECK(index.value <= committed_.marks.size());
+      shadow_.push_back({.term = *log.TermAt(index), .digest = committed_.marks[index.value - 1].digest});
+    }
+  }
+  seen_.changed_from = LogIndex(same + 1);
+  seen_.changed = std::span<const EntryMark>(shadow_).subspan(same);
+}
+
+void MemberWatcher::ShowCommitted(const raft::RaftLog& log, checker::Moment moment, checker::Panel& panel) {
+  for (LogIndex index(committed_.marks.size() + 1); index <= seen_.commit_index; ++index) {
+    CHECK_MSG(index >= log.first_in_memory() && index <= log.last_index(), "a committed entry that nobody was seen to commit");
+    const raft::Entry& entry = log.At(index);
+    committed_.marks.push_back(shadow_[index.value - 1]);
+    panel.OnCommitted({.index = index,
+                       .term = entry.term,
+                       .is_conf_change = entry.type != raft::EntryType::kNormal,
+                       .data = entry.data},
+                      moment);
+  }
+}
+
+std::vector<checker::FinalKey> FinalKeys(const member::Member& member) {
+  std::vector<checker::FinalKey> keys;
+  using namespace std::string_view_literals;
+  const mvcc::RangeResult all = member.store().Range({.key = "\0"sv, .end = "\0"sv}, {});
+  for (const mvcc::KeyValue& kv : all.kvs) {
+    keys.push_back({.key = std::string(kv.key.view()),
+                    .value = std::string(kv.value.view()),
+                    .create_revision = kv.create_revision,
+                    .mod_revision = kv.mod_revision,
+                    .version = kv.version});
+  }
+  return keys;
+}
+
+namespace {
+
+struct BodyObserver {
+  MessageObservation& seen;
+
+  void operator()(const raft::Proposal& m) {
+    seen.kind = MessageKind::kPropose;
+    seen.entry_count = m.entries.size();
+  }
+  void operator()(const raft::Append& m) {
+    seen.kind = MessageKind::kAppend;
+    seen.index = m.prev_index;
+    seen.log_term = m.prev_term;
+    seen.entry_count = m.entries.size();
+    seen.commit = m.commit;
+  }
+  void operator()(const raft::AppendResponse& m) {
+    seen.kind = MessageKind::kAppendResponse;
+    seen.index = m.index;
+    seen.reject = m.reject;
+  }
+  void operator()(const raft::VoteRequest& m) {
+    seen.kind = m.pre_vote ? MessageKind::kPreVote : MessageKind::kVote;
+    seen.index = m.last_index;
+    seen.log_term = m.last_term;
+  }
+  void operator()(const raft::VoteResponse& m) {
+    seen.kind = m.pre_vote ? MessageKind::kPreVoteResponse : MessageKind::kVoteResponse;
+    seen.reject = m.reject;
+  }
+  void operator()(const raft::Heartbeat& m) {
+    seen.kind = MessageKind::kHeartbeat;
+    seen.commit = m.commit;
+    seen.read = m.read.value;
+  }
+  void operator()(const raft::HeartbeatResponse& m) {
+    seen.kind = MessageKind::kHeartbeatResponse;
+    seen.read = m.read.value;
+  }
+  void operator()(const raft::ReadIndexRequest& m) {
+    seen.kind = MessageKind::kReadIndex;
+    seen.read = m.read.value;
+  }
+  void operator()(const raft::ReadIndexResponse& m) {
+    seen.kind = MessageKind::kReadIndexResponse;
+    seen.index = m.index;
+    seen.read = m.read.value;
+  }
+};
+
+}  // namespace
+
+MessageObservation Observe(const raft::Message& message) {
+  MessageObservation seen = {.from = message.from, .to = message.to, .term = message.term};
+  std::visit(BodyObserver{seen}, message.body);
+  return seen;
+}
+
+}  // namespace detcd::sim

@@ -1,0 +1,49 @@
+// Reads one member's state after an event and tells the judges. Costs a few comparisons when nothing changed: log changes
+// are found against a shadow of the log, from its top down.
+#pragma once
+
+#include <vector>
+
+#include "checker/observation.h"
+#include "checker/panel.h"
+#include "core/member/member.h"
+
+namespace detcd::sim {
+
+// The committed log as it was shown to the judges, and who leads how often.
+struct CommittedLog {
+  std::vector<checker::EntryMark> marks;  // of index 1 and on
+};
+
+checker::EntryMark MarkOf(const raft::Entry& entry);
+
+class MemberWatcher {
+ public:
+  MemberWatcher(MemberId id, CommittedLog& committed) : committed_(committed) { seen_.member = id; }
+
+  // A new incarnation is about to run.
+  void Started(uint32_t incarnation);
+  // The member after an event in which its code ran. `local` is its clock's reading.
+  void Observe(const member::Member& member, Instant local, checker::Moment moment, checker::Panel& panel);
+
+  // As last observed.
+  const checker::MemberObservation& seen() const { return seen_; }
+  bool recovered() const { return recovered_; }
+
+ private:
+  void TakeLog(const raft::RaftLog& log);
+  void ShowCommitted(const raft::RaftLog& log, checker::Moment moment, checker::Panel& panel);
+
+  CommittedLog& committed_;
+  checker::MemberObservation seen_;
+  std::vector<checker::EntryMark> shadow_;  // of index 1 and on
+  bool recovered_ = false;                  // observed in this incarnation
+};
+
+// All keys of the member's store, in key order.
+std::vector<checker::FinalKey> FinalKeys(const member::Member& member);
+
+// What judges may see of a message.
+checker::MessageObservation Observe(const raft::Message& message);
+
+}  // namespace detcd::sim

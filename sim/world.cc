@@ -1,0 +1,298 @@
+#include "sim/world.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "absl/strings/ascii.h"
+#include "absl/strings/str_format.h"
+#include "core/base/check.h"
+#include "core/member/cluster_id.h"
+#include "sim/direct_calls.h"
+#include "sim/sim_streams.h"
+#include "sim/wire_calls.h"
+
+namespace detcd::sim {
+namespace {
+
+std::string Url(EndpointId endpoint, uint16_t port) { return absl::StrFormat("http://%s:%d", EndpointHost(endpoint), port); }
+
+UniverseKnobs WithEndpoints(const WorldKnobs& knobs) {
+  UniverseKnobs universe = knobs.universe;
+  universe.endpoints = knobs.members * 2 + knobs.clients;
+  return universe;
+}
+
+// `text` without its numbers, hexadecimal ids included: equal for the same trouble.
+std::string WithoutNumbers(std::string_view text) {
+  std::string result;
+  size_t at = 0;
+  while (at < text.size()) {
+    size_t end = at;
+    bool has_digit = false;
+    while (end < text.size() && (absl::ascii_isalnum(static_cast<unsigned char>(text[end])))) {
+      has_digit |= absl::ascii_isdigit(static_cast<unsigned char>(text[end]));
+      ++end;
+    }
+    if (end == at) {
+      result += text[at++];
+      continue;
+    }
+    result += has_digit ? std::string_view("#") : text.substr(at, end - at);
+    at = end;
+  }
+  return result;
+}
+
+}  // namespace
+
+World::World(const WorldKnobs& knobs) : knobs_(knobs), universe_(WithEndpoints(knobs)), payloads_(universe_.messages()) {
+  universe_.messages().SetStore(&payloads_);
+  MakeSeats();
+  std::vector<EndpointId> everybody;
+  for (EndpointId e = 0; e < knobs_.members; ++e) everybody.push_back(e);
+  clients_.resize(knobs_.clients + knobs_.members);
+  for (uint32_t c = 0; c < knobs_.clients; ++c) MakeClient(c, ClientEndpoint(c), everybody);
+}
+
+World::~World() {
+  // The hosts first: nothing of theirs is heard while the objects go.
+  for (EndpointId e = 0; e < knobs_.members * 2 + knobs_.clients; ++e) {
+    if (universe_.IsUp(e)) universe_.End(e);
+  }
+}
+
+void World::MakeSeats() {
+  member::MemberOptions options = knobs_.member;
+  for (EndpointId e = 0; e < knobs_.members; ++e) {
+    rpc::MemberRow row = {.name = absl::StrFormat("m%d", e + 1), .peer_urls = {Url(e, kPeerPortNumber)}};
+    row.id = member::DeriveMemberId(row.peer_urls, "detcd-sim");
+    ids_.push_back(row.id);
+    options.initial_members.push_back(std::move(row));
+  }
+  std::sort(options.initial_members.begin(), options.initial_members.end(),
+            [](const rpc::MemberRow& a, const rpc::MemberRow& b) { return a.id < b.id; });
+  std::vector<MemberId> ascending = ids_;
+  std::sort(ascending.begin(), ascending.end());
+  options.cluster = member::DeriveClusterId(ascending);
+
+  panel_ = std::make_unique<checker::Panel>(checker::WorldObservation{.members = ascending,
+                                                                      .election_timeout = options.election_timeout,
+                                                                      .heartbeat_interval = options.heartbeat_interval,
+                                                                      .pre_vote = options.pre_vote,
+                                                                      .check_quorum = true,
+                                                                      .clock_drift_ppm_max = knobs_.clock_drift_ppm_max,
+                                                                      .bootstrap_index = LogIndex(knobs_.members)});
+  // What every member starts with is committed before anybody runs.
+  for (const raft::Entry& entry : member::Member::BootstrapEntries(options)) {
+    committed_.marks.push_back(MarkOf(entry));
+    panel_->OnCommitted({.index = entry.index, .term = entry.term, .is_conf_change = true, .data = entry.data}, Now());
+  }
+  for (EndpointId e = 0; e < knobs_.members; ++e) {
+    options.id = ids_[e];
+    options.name = absl::StrFormat("m%d", e + 1);
+    options.client_urls = {Url(e, kClientPortNumber)};
+    seats_.push_back(std::unique_ptr<Seat>(new Seat{.place = {.fidelity = knobs_.fidelity,
+                                                              .endpoint = e,
+                                                              .options = options,
+                                                              .members = ids_,
+                                                              .messages = universe_.messages(),
+                                                              .payloads = payloads_,
+                                                              .observer = *this},
+                                                    .watcher = MemberWatcher(ids_[e], committed_)}));
+  }
+}
+
+void World::MakeClient(uint32_t number, EndpointId endpoint, std::vector<EndpointId> members) {
+  ClientSeat& seat = clients_[number];
+  Host& host = universe_.Start(endpoint);
+  ClientKnobs knobs = {.number = number + 1,
+                       .members = std::move(members),
+                       .try_timeout = knobs_.client_try_timeout,
+                       .total_timeout = knobs_.client_total_timeout};
+  const bool is_prober = number >= knobs_.clients;
+  if (is_prober) {
+    knobs.try_timeout = knobs_.member.election_timeout * 3;
+    knobs.total_timeout = knobs.try_timeout;
+  }
+  seat.client = std::make_unique<Client>(host, knobs, static_cast<ClientListener&>(*this));
+  if (knobs_.fidelity == Fidelity::kWire) {
+    seat.calls = std::make_unique<WireClientCalls>(host, knobs.members, *seat.client);
+    seat.turns = std::make_unique<ClientTurns>(*seat.calls);
+    host.events().SetTurnListener(*seat.turns);
+  } else {
+    auto calls = std::make_unique<DirectClientCalls>(payloads_, host.clock(), endpoint, knobs_.members, *seat.client);
+    universe_.messages().SetListener(endpoint, calls.get());
+    seat.calls = std::move(calls);
+  }
+  seat.client->SetCalls(*seat.calls);
+}
+
+// --- Members ---
+
+void World::StartMember(uint32_t member) {
+  Seat& seat = *seats_[member];
+  CHECK(seat.node == nullptr);
+  seat.watcher.Started(++seat.incarnation);
+  seat.node = std::make_unique<MemberNode>(universe_.Start(member), seat.place);
+}
+
+void World::CrashMember(uint32_t member, Survival survival) {
+  universe_.Crash(member, survival);
+  seats_[member]->node.reset();
+}
+
+void World::EndMember(uint32_t member) {
+  universe_.End(member);
+  seats_[member]->node.reset();
+}
+
+void World::MemberStopped(uint32_t member) {
+  Seat& seat = *seats_[member];
+  const SimHost& host = universe_.LastHost(member);
+  seat.node.reset();
+  if (stopped_.has_value()) return;
+  stopped_ = checker::Violation{
+      .property = "member stopped",
+      .signature = "member stopped: " + WithoutNumbers(host.stop_reason()),
+      .sentence = absl::StrFormat("member %x (number %d) stopped by itself: %s", ids_[member].value, member + 1, host.stop_reason()),
+      .moment = Now()};
+}
+
+// --- The loop ---
+
+checker::Moment World::Now() const {
+  SimUniverse& universe = const_cast<SimUniverse&>(universe_);
+  return {.event = universe.queue().popped(), .true_time = {universe_.now()}};
+}
+
+WorldStep World::Step() {
+  const StepResult step = universe_.Step();
+  WorldStep result;
+  if (step.idle) return {.running = false};
+  if (step.kind == EventKind::kControl) {
+    result.is_control = true;
+    result.control = step.control;
+  }
+  if (step.endpoint < knobs_.members) {
+    if (step.ran) Watch(step.endpoint);
+    if (step.stopped) MemberStopped(step.endpoint);
+  }
+  result.running = !violation().has_value();
+  return result;
+}
+
+void World::Watch(uint32_t member) {
+  Seat& seat = *seats_[member];
+  if (seat.node == nullptr) return;
+  seat.watcher.Observe(seat.node->member(), universe_.clock(member).Local(universe_.now()), Now(), *panel_);
+  const checker::MemberObservation& seen = seat.watcher.seen();
+  if (seen.role == checker::Role::kLeader && seen.term > last_leader_term_) {
+    last_leader_term_ = seen.term;
+    ++counts_.leader_changes;
+  }
+}
+
+const std::optional<checker::Violation>& World::violation() const {
+  return panel_->violation().has_value() ? panel_->violation() : stopped_;
+}
+
+void World::OnPeerSent(const raft::Message& message) { panel_->OnSent(Observe(message), Now()); }
+void World::OnPeerDelivered(const raft::Message& message) { panel_->OnDelivered(Observe(message), Now()); }
+
+// --- Clients ---
+
+void World::OnOperationCall(checker::Operation& operation) {
+  operation.call = Now();
+  ++counts_.operations;
+  panel_->OnCall(operation);
+}
+
+void World::OnOperationEnd(checker::Operation& operation) {
+  operation.end = Now();
+  switch (operation.outcome) {
+    case checker::Outcome::kAnswered: ++counts_.answered; break;
+    case checker::Outcome::kUnknown: ++counts_.unknown; break;
+    case checker::Outcome::kRefused: ++counts_.refused; break;
+    case checker::Outcome::kPending: CHECK(false);
+  }
+  history_.push_back(operation);
+  panel_->OnEnd(operation);
+  if (operation.client > knobs_.clients) ProbeEnded(operation.client - knobs_.clients - 1, operation);
+}
+
+// --- The end of a run ---
+
+void World::BeginProbing(uint64_t first_id, Duration longest_delay, Duration longest_sync) {
+  CHECK(probes_.empty());
+  next_probe_id_ = first_id;
+  probes_.resize(knobs_.members);
+  panel_->OnHealed(Now(), longest_delay, longest_sync);
+  for (uint32_t member = 0; member < knobs_.members; ++member) {
+    MakeClient(knobs_.clients + member, knobs_.members + knobs_.clients + member, {member});
+    PlanProbe(member, Millis(1));
+  }
+}
+
+void World::PlanProbe(uint32_t member, Duration pause) {
+  const EndpointId endpoint = knobs_.members + knobs_.clients + member;
+  const uint64_t id = next_probe_id_++;
+  PlannedOperation operation = {.id = id, .at = universe_.clock(endpoint).Local(universe_.now()) + pause};
+  operation.request.key = absl::StrFormat("probe-%d", member + 1);
+  if (probes_[member].kind == checker::ProbeKind::kPut) {
+    operation.request.kind = checker::OperationKind::kPut;
+    operation.request.value = absl::StrFormat("v%d", id);
+  }
+  clients_[knobs_.clients + member].client->Plan(std::move(operation));
+}
+
+void World::ProbeEnded(uint32_t member, const checker::Operation& operation) {
+  Probe& probe = probes_[member];
+  const bool ok = operation.outcome == checker::Outcome::kAnswered && operation.answer.error.empty();
+  panel_->OnProbe(ids_[member], probe.kind, ok, Now());
+  if (ok && probe.kind == checker::ProbeKind::kRead) {
+    probe.done = true;
+    return;
+  }
+  if (ok) probe.kind = checker::ProbeKind::kRead;
+  PlanProbe(member, ok ? Millis(1) : Millis(20));
+}
+
+bool World::Settled() const {
+  if (!panel_->converged()) return false;
+  for (const ClientSeat& seat : clients_) {
+    if (seat.client != nullptr && !seat.client->idle()) return false;
+  }
+  for (const auto& seat : seats_) {
+    const checker::MemberObservation& seen = seat->watcher.seen();
+    if (seat->node == nullptr || !seat->watcher.recovered()) return false;
+    if (seen.last_index.value != committed_.marks.size() || seen.applied_index != seen.last_index) return false;
+  }
+  return true;
+}
+
+void World::Finish() {
+  if (violation().has_value()) return;
+  for (const auto& seat : seats_) {
+    panel_->OnFinal(seat->place.options.id, FinalKeys(seat->node->member()), Now());
+  }
+  panel_->Finish(Now());
+}
+
+std::string World::Describe() const {
+  std::string text;
+  for (const auto& seat : seats_) {
+    const checker::MemberObservation& seen = seat->watcher.seen();
+    constexpr const char* kRoles[] = {"follower", "pre-candidate", "candidate", "leader"};
+    absl::StrAppendFormat(&text, "member %d (%x, %s): %s of term %d, leader %x, last %d, durable %d, commit %d, applied %d\n",
+                          seat->place.endpoint + 1, seen.member.value, seat->node == nullptr ? "down" : "up",
+                          kRoles[static_cast<size_t>(seen.role)], seen.term.value, seen.leader.value, seen.last_index.value,
+                          seen.durable_index.value, seen.commit_index.value, seen.applied_index.value);
+  }
+  for (const ClientSeat& seat : clients_) {
+    if (seat.client == nullptr || !seat.client->busy()) continue;
+    absl::StrAppendFormat(&text, "client %d waits for operation %d\n", seat.client->current().client, seat.client->current().id);
+  }
+  return text;
+}
+
+}  // namespace detcd::sim

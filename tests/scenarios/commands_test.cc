@@ -1,0 +1,147 @@
+// The command line as a program: exit codes, messages, and that printing and running agree.
+#include "scenarios/commands.h"
+
+#include <sys/wait.h>
+
+#include <cstdio>
+#include <fstream>
+#include <sstream>
+
+#include "absl/strings/str_format.h"
+
+namespace detcd::scenario {
+namespace {
+
+using ::testing::AllOf;
+using ::testing::HasSubstr;
+using ::testing::StartsWith;
+
+struct Ended {
+  int code = 0;
+  std::string text;  // both outputs
+};
+
+Ended Sim(const std::string& arguments) {
+  std::FILE* pipe = popen(absl::StrFormat("%s %s 2>&1", DETCD_SIM, arguments).c_str(), "r");
+  Ended ended;
+  char buffer[4096];
+  for (size_t size = 0; (size = fread(buffer, 1, sizeof(buffer), pipe)) > 0;) ended.text.append(buffer, size);
+  const int status = pclose(pipe);
+  ended.code = WIFEXITED(status) ? WEXITSTATUS(status) : -1;
+  return ended;
+}
+
+std::string TempFile(const std::string& name, const std::string& content) {
+  const std::string path = testing::TempDir() + "detcd_commands_test_" + name;
+  std::ofstream(path) << content;
+  return path;
+}
+
+std::string Content(const std::string& path) {
+  std::stringstream text;
+  text << std::ifstream(path).rdbuf();
+  return text.str();
+}
+
+std::string LineWith(const std::string& text, const std::string& word) {
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (line.find(word) != std::string::npos) return line;
+  }
+  return "";
+}
+
+TEST(ParseSeedRangeTest, TakesTwoNumbers) {
+  EXPECT_EQ(ParseSeedRange("0..0").last, 0u);
+  EXPECT_EQ(ParseSeedRange("3..9").first, 3u);
+  EXPECT_EQ(ParseSeedRange("3..9223372036854775807").last, 9223372036854775807u);
+}
+
+TEST(ParseSeedRangeTest, RefusesEverythingElse) {
+  for (const char* text : {"", "1", "..", "1..", "..2", "2..1", "1..x", "-1..2", "1...2", " 1..2", "1..2 ", "0x1..2",
+                           "1..9223372036854775808", "1..99999999999999999999"}) {
+    EXPECT_THROW(ParseSeedRange(text), UsageError) << text;
+  }
+}
+
+TEST(ParseDurationTest, TakesANumberAndAUnit) {
+  EXPECT_EQ(ParseDuration("500ms"), 500'000'000);
+  EXPECT_EQ(ParseDuration("90s"), 90'000'000'000);
+  EXPECT_EQ(ParseDuration("2h"), 7'200'000'000'000);
+  for (const char* text : {"", "s", "5", "0s", "-1s", "1.5s", "1d", "1000001s", "1s1s"}) {
+    EXPECT_THROW(ParseDuration(text), UsageError) << text;
+  }
+}
+
+TEST(DetcdSimTest, UsageErrorsSayWhatIsWrong) {
+  const std::string not_text = TempFile("not_text", "members: 3\nmembrs: 3\n");
+  const std::string invalid = TempFile("invalid", "format_version: 1\nmembers: 1000\n");
+  const std::pair<std::string, std::string> cases[] = {
+      {"", "want a command"},
+      {"frobnicate", "frobnicate"},
+      {"run", "--seed N or a scenario file"},
+      {"run --seed 1 file", "excludes"},
+      {"run --seed x", "x"},
+      {"run --seed 1 --fidelity both", "--fidelity both"},
+      {"run file --fidelity wire", "--fidelity"},
+      {"run /no/such/file", "/no/such/file: No such file or directory"},
+      {"run /", "/: "},
+      {"run " + not_text, "line 2, column 7"},
+      {"run " + invalid, "members"},
+      {"run --seed 1 --trace /no/such/folder/x", "/no/such/folder/x: No such file or directory"},
+      {"print", "--seed"},
+      {"sweep", "--seeds"},
+      {"sweep --seeds 2..1", "--seeds 2..1"},
+      {"sweep --seeds 1..2 --jobs 0", "--jobs"},
+      {"sweep --seeds 1..2 --for never", "--for never"},
+      {"sweep --seeds 1..2 --bogus", "--bogus"},
+      {"sweep --seeds 1..2 --json /no/such/folder/x", "/no/such/folder/x: No such file or directory"},
+  };
+  for (const auto& [arguments, want] : cases) {
+    const Ended ended = Sim(arguments);
+    EXPECT_EQ(ended.code, kExitUsage) << arguments;
+    EXPECT_THAT(ended.text, AllOf(StartsWith("detcd-sim: "), HasSubstr(want))) << arguments;
+  }
+}
+
+TEST(DetcdSimTest, RunOfWhatPrintPrintsHasTheSameDigest) {
+  for (const char* which : {"--seed 1 --fidelity direct", "--seed 1 --fidelity wire", "--seed 5", "--seed 6"}) {
+    const Ended printed = Sim(std::string("print ") + which);
+    EXPECT_EQ(printed.code, 0);
+    const Ended from_seed = Sim(std::string("run ") + which);
+    const Ended from_file = Sim("run " + TempFile("printed", printed.text));
+    EXPECT_EQ(from_seed.code, from_file.code);
+    EXPECT_THAT(LineWith(from_seed.text, "digest:"), StartsWith("digest: "));
+    EXPECT_EQ(LineWith(from_seed.text, "digest:"), LineWith(from_file.text, "digest:")) << which;
+  }
+}
+
+TEST(DetcdSimTest, ATraceChangesNothing) {
+  const std::string trace = TempFile("trace", "");
+  const Ended with = Sim("run --seed 2 --trace " + trace);
+  EXPECT_EQ(LineWith(with.text, "digest:"), LineWith(Sim("run --seed 2").text, "digest:"));
+  EXPECT_THAT(Content(trace), HasSubstr("\n"));
+}
+
+TEST(DetcdSimTest, StopsBeforeAnEventAndPrintsTheState) {
+  const Ended ended = Sim("run --seed 2 --stop-at 50");
+  EXPECT_EQ(ended.code, 0);
+  EXPECT_THAT(ended.text, AllOf(HasSubstr("stopped before event 50"), HasSubstr("member 1 ("), HasSubstr("events      49 ")));
+}
+
+TEST(DetcdSimTest, SweepsDoNotDependOnJobs) {
+  const auto sweep = [](const std::string& jobs) {
+    const std::string digests = TempFile("digests" + jobs, "");
+    const std::string json = TempFile("json" + jobs, "");
+    Sim("sweep --seeds 3..12 --jobs " + jobs + " --digests " + digests + " --json " + json);
+    const std::string report = Content(json);
+    return Content(digests) + report.substr(0, report.find("\"cost\""));
+  };
+  const std::string one = sweep("1");
+  EXPECT_EQ(one, sweep("3"));
+  EXPECT_THAT(one, StartsWith("3 "));
+  EXPECT_THAT(one, HasSubstr("\"schema_version\": 1"));
+}
+
+}  // namespace
+}  // namespace detcd::scenario

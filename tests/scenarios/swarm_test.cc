@@ -1,0 +1,34 @@
+#include "scenarios/swarm.h"
+
+#include <gtest/gtest.h>
+
+#include "scenarios/runner.h"
+
+namespace detcd::scenario {
+namespace {
+
+TEST(SwarmTest, EveryScenarioCanBeRunAndIsAFunctionOfItsSeed) {
+  uint64_t wire = 0;
+  for (uint64_t seed = 1; seed <= 500; ++seed) {
+    const Scenario scenario = MakeSwarm(seed, FidelityChoice::kMixed);
+    EXPECT_EQ(CheckScenario(scenario), "") << seed;
+    EXPECT_EQ(scenario.SerializeAsString(), MakeSwarm(seed, FidelityChoice::kMixed).SerializeAsString()) << seed;
+    wire += scenario.fidelity() == WIRE;
+  }
+  EXPECT_GT(wire, 25u);
+  EXPECT_LT(wire, 100u);
+}
+
+TEST(SwarmTest, TheFirstSeedsAreFineInBothFidelities) {
+  for (const FidelityChoice fidelity : {FidelityChoice::kDirect, FidelityChoice::kWire}) {
+    for (uint64_t seed = 1; seed <= 8; ++seed) {
+      const Scenario scenario = MakeSwarm(seed, fidelity);
+      const RunResult result = RunScenario(scenario, {});
+      EXPECT_EQ(result.verdict, Verdict::kFine) << "seed " << seed << "\n" << result.story;
+      EXPECT_EQ(result.digest, RunScenario(scenario, {}).digest) << "seed " << seed;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace detcd::scenario
