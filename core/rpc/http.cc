@@ -16,13 +16,20 @@ std::string_view HttpRequest::query() const {
   return mark == std::string::npos ? std::string_view() : std::string_view(target).substr(mark + 1);
 }
 
-std::string_view HttpRequest::Header(std::string_view name) const {
+const HttpHeader* HttpRequest::Find(std::string_view name) const {
   const auto same = [](char a, char b) { return Lower(a) == Lower(b); };
   for (const HttpHeader& header : headers) {
-    if (std::equal(header.name.begin(), header.name.end(), name.begin(), name.end(), same)) return header.value;
+    if (std::equal(header.name.begin(), header.name.end(), name.begin(), name.end(), same)) return &header;
   }
-  return {};
+  return nullptr;
 }
+
+std::string_view HttpRequest::Header(std::string_view name) const {
+  const HttpHeader* header = Find(name);
+  return header == nullptr ? std::string_view() : std::string_view(header->value);
+}
+
+bool HttpRequest::HasHeader(std::string_view name) const { return Find(name) != nullptr; }
 
 HttpResponse HttpError(uint16_t status, std::string_view text) {
   return {.status = status, .headers = {{"X-Content-Type-Options", "nosniff"}}, .body = std::string(text) + "\n"};

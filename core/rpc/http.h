@@ -27,6 +27,11 @@ struct HttpRequest {
   std::string_view query() const;
   // The first value of `name`, in any case; empty when absent.
   std::string_view Header(std::string_view name) const;
+  // Whether `name` was sent, be it empty.
+  bool HasHeader(std::string_view name) const;
+
+ private:
+  const HttpHeader* Find(std::string_view name) const;
 };
 
 struct HttpResponse {

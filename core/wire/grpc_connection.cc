@@ -334,6 +334,8 @@ void GrpcConnection::OnRemoteEnd(Http2Stream& stream) {
   auto& call = static_cast<Call&>(stream);
   if (call.phase != Phase::kOpen || call.half_closed) return;
   const bool unary = !rpc::Info(call.context.method).client_streams;
+  // As in etcd's gRPC library: without a whole prefix there was no message.
+  if (call.reader.partial_prefix()) return Abort(call, {StatusCode::kUnknown, "EOF"});
   if (call.reader.partial()) return Abort(call, {StatusCode::kUnknown, "unexpected EOF"});
   if (unary && !call.got_message) return Abort(call, {StatusCode::kUnknown, "EOF"});
   call.half_closed = true;

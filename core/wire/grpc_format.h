@@ -77,6 +77,9 @@ class MessageReader {
   // Within a message: its end is still to come.
   bool partial() const { return prefix_size_ > 0; }
 
+  // Within a prefix: not even the length is known.
+  bool partial_prefix() const { return prefix_size_ > 0 && prefix_size_ < kMessagePrefixBytes; }
+
   // Payload bytes that wait for the rest of their message.
   size_t buffered() const { return payload_.size(); }
 

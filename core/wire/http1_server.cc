@@ -6,6 +6,8 @@
 #include "core/base/check.h"
 #include "core/base/limits.h"
 #include "core/base/probe.h"
+#include "core/base/time.h"
+#include "core/wire/peer_http.h"
 
 namespace detcd::wire {
 namespace {
@@ -33,21 +35,37 @@ std::string_view ReasonOf(uint16_t status) {
   }
 }
 
-std::string Format(const rpc::HttpResponse& response, bool head_only, bool keep_alive, bool http10) {
+// The default of etcd's --cors, `*`: any page may read every answer that a handler of the client port gives.
+constexpr std::string_view kCorsHeaders =
+    "Access-Control-Allow-Headers: accept, content-type, authorization\r\n"
+    "Access-Control-Allow-Methods: POST, GET, OPTIONS, PUT, DELETE\r\n"
+    "Access-Control-Allow-Origin: *\r\n";
+
+std::string Format(const rpc::HttpResponse& response, const Http1Parser& parser, bool head_only, bool keep_alive,
+                   WallTime now) {
+  const bool http10 = parser.http10();
   std::string out = absl::StrFormat("HTTP/1.%d %d %s\r\n", http10 ? 0 : 1, response.status, ReasonOf(response.status));
+  out += kCorsHeaders;
   if (!response.content_type.empty()) absl::StrAppendFormat(&out, "Content-Type: %s\r\n", response.content_type);
   for (const rpc::HttpHeader& header : response.headers) {
     absl::StrAppendFormat(&out, "%s: %s\r\n", header.name, header.value);
   }
+  absl::StrAppendFormat(&out, "Date: %s\r\n", FormatHttpDate(now));
   absl::StrAppendFormat(&out, "Content-Length: %d\r\n", response.body.size());
-  if (!keep_alive) {
-    out += "Connection: close\r\n";
-  } else if (http10) {
+  if (http10 && keep_alive) {
     out += "Connection: keep-alive\r\n";
+  } else if (!http10 && !keep_alive) {
+    out += "Connection: close\r\n";
   }
   out += "\r\n";
   if (!head_only) out += response.body;
   return out;
+}
+
+// Go's answer to bytes that reach no handler: bare, ended by the close, the reason in the status line too.
+std::string FormatRefusal(std::string_view reason) {
+  return absl::StrFormat(
+      "HTTP/1.1 %s\r\nContent-Type: text/plain; charset=utf-8\r\nConnection: close\r\n\r\n%s", reason, reason);
 }
 
 }  // namespace
@@ -67,7 +85,7 @@ class Http1Server::Connection final : private StreamListener, private TimerListe
     if (!handling_ || ordinal != ordinal_) return;
     handling_ = false;
     const bool keep = parser_.keep_alive() && !closing_;
-    output_ += Format(response, parser_.request().method == "HEAD", keep, parser_.http10());
+    output_ += Format(response, parser_, parser_.request().method == "HEAD", keep, server_.clock_.Wall());
     if (keep) {
       answered_ = true;  // the next request starts with the turn's end, not inside the handler
     } else {
@@ -145,20 +163,22 @@ class Http1Server::Connection final : private StreamListener, private TimerListe
         return;
       case Http1Parser::State::kDone:
         timer_->Disarm();
+        if (!parser_.http10() && !parser_.request().HasHeader("host")) {
+          return Refuse("400 Bad Request: missing required Host header");
+        }
         handling_ = true;
         ++ordinal_;
+        if (parser_.request().method == "OPTIONS") return Respond(ordinal_, {.content_type = ""});
         server_.handler_.Handle(server_, uint64_t{number_} << 32 | ordinal_, parser_.request());
         return;
-      case Http1Parser::State::kFailed: {
-        closing_ = true;
-        const uint16_t status = parser_.failure_status();
-        rpc::HttpResponse response;
-        response.status = status;
-        response.body = absl::StrFormat("%d %s", status, ReasonOf(status));
-        output_ += Format(response, false, false, false);
-        return;
-      }
+      case Http1Parser::State::kFailed:
+        return Refuse(absl::StrFormat("%d %s", parser_.failure_status(), ReasonOf(parser_.failure_status())));
     }
+  }
+
+  void Refuse(std::string_view reason) {
+    closing_ = true;
+    output_ += FormatRefusal(reason);
   }
 
   void Die() {

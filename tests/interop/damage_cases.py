@@ -138,10 +138,10 @@ def earlier_segment(server):
         member = cluster.members[0]
         first, second, *_ = segments(member)
         pristine = second.read_bytes()
-        offsets, _ = record_offsets(first)
+        offsets, end = record_offsets(first)
         saved = first.read_bytes()
-        first.write_bytes(saved[:offsets[-1] + 1000])
-        refused(member, first, offsets[-1], offsets[-1] + 1000)
+        first.write_bytes(saved[:end - 9])
+        refused(member, first, offsets[-1], end)
         first.write_bytes(saved)
         aside = member.data / "aside"
         shutil.move(second, aside)

@@ -105,13 +105,11 @@ class Member:
         self.process = None
 
     def command(self):
-        # The logs of etcd keep everything too while it takes no snapshot.
-        extra = ["--snapshot-count", "1000000000"] if self.cluster.program == ORACLE / "etcd" else []
         initial = ",".join(f"{m.name}={m.peer_url}" for m in self.cluster.members)
         return [str(self.cluster.program), "--name", self.name, "--data-dir", str(self.data),
                 "--listen-client-urls", self.client_url, "--advertise-client-urls", self.client_url,
                 "--listen-peer-urls", self.peer_url, "--initial-advertise-peer-urls", self.peer_url,
-                "--initial-cluster", initial, "--initial-cluster-token", TOKEN, "--initial-cluster-state", "new", *extra]
+                "--initial-cluster", initial, "--initial-cluster-token", TOKEN, "--initial-cluster-state", "new"]
 
     def start(self):
         with open(self.log_path, "ab") as log:

@@ -1,6 +1,8 @@
 // HTTP/1.x and the choice of protocol on the client port.
 #include "core/wire/client_port.h"
 
+#include "absl/strings/str_format.h"
+#include "core/wire/peer_http.h"
 #include "tests/core/wire/grpc_world.h"
 
 namespace detcd::wire {
@@ -68,9 +70,20 @@ struct PortWorld {
   std::unique_ptr<ClientPort> port = std::make_unique<ClientPort>(grpc.clock, grpc.server.get(), http1.get());
 };
 
-constexpr std::string_view kGood =
-    "HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: 29\r\n\r\n"
-    "{\"health\":\"true\",\"reason\":\"\"}";
+// Every answer of a handler, as etcd's: CORS headers first, the date before the length.
+std::string Answer(PortWorld& world, std::string_view status, std::string_view headers, size_t size) {
+  return absl::StrFormat(
+      "HTTP/1.1 %s\r\nAccess-Control-Allow-Headers: accept, content-type, authorization\r\n"
+      "Access-Control-Allow-Methods: POST, GET, OPTIONS, PUT, DELETE\r\nAccess-Control-Allow-Origin: *\r\n"
+      "%sDate: %s\r\nContent-Length: %d\r\n\r\n",
+      status, headers, FormatHttpDate(world.grpc.clock.Wall()), size);
+}
+constexpr std::string_view kText = "Content-Type: text/plain; charset=utf-8\r\n";
+constexpr std::string_view kRefused = "Content-Type: text/plain; charset=utf-8\r\nX-Content-Type-Options: nosniff\r\n";
+
+std::string Good(PortWorld& world) {
+  return Answer(world, "200 OK", kText, 29) + "{\"health\":\"true\",\"reason\":\"\"}";
+}
 
 TEST(ClientPortTest, SniffNeedsTheWholePrefaceStart) {
   EXPECT_EQ(Sniff(""), std::nullopt);
@@ -102,7 +115,7 @@ TEST(ClientPortTest, OnePortServesBothProtocols) {
     pair.Deliver(0, 7);
     world.Run(7);
   }
-  EXPECT_EQ(http.received, kGood);
+  EXPECT_EQ(http.received, Good(world));
   EXPECT_TRUE(listener.ended[1].ok());
   pair.Reset();
 }
@@ -145,8 +158,7 @@ TEST(Http1ServerTest, PipelinedRequestsAreAnsweredInOrder) {
   world.http1->Respond(world.pages.slow[0], {.body = "late"});
   world.http1->Respond(world.pages.slow[0], {.body = "twice"});
   world.Run(5);
-  EXPECT_EQ(raw.received, "HTTP/1.1 200 OK\r\nContent-Type: text/plain; charset=utf-8\r\nContent-Length: 4\r\n\r\nlate" +
-                              std::string(kGood));
+  EXPECT_EQ(raw.received, Answer(world, "200 OK", kText, 4) + "late" + Good(world));
   EXPECT_FALSE(raw.ended);
 }
 
@@ -156,14 +168,32 @@ TEST(Http1ServerTest, WrongMethodAndUnknownPathAnswerAsEtcd) {
   raw.Write("POST /health HTTP/1.1\r\nHost: x\r\nContent-Length: 0\r\n\r\n");
   world.Run();
   EXPECT_EQ(raw.received,
-            "HTTP/1.1 405 Method Not Allowed\r\nContent-Type: text/plain; charset=utf-8\r\n"
-            "X-Content-Type-Options: nosniff\r\nAllow: GET\r\nContent-Length: 19\r\n\r\nMethod Not Allowed\n");
+            Answer(world, "405 Method Not Allowed", std::string(kRefused) + "Allow: GET\r\n", 19) + "Method Not Allowed\n");
   raw.received.clear();
   raw.Write("HEAD /nothing HTTP/1.1\r\nHost: x\r\n\r\n");
   world.Run();
   EXPECT_EQ(raw.received,
-            "HTTP/1.1 404 Not Found\r\nContent-Type: text/plain; charset=utf-8\r\n"
-            "X-Content-Type-Options: nosniff\r\nContent-Length: 19\r\n\r\n");
+            Answer(world, "404 Not Found", kRefused, 19));
+}
+
+TEST(Http1ServerTest, OptionsIsAnsweredEmptyForAnyPath) {
+  PortWorld world;
+  auto& raw = world.Connect();
+  raw.Write("OPTIONS /nothing HTTP/1.1\r\nHost: x\r\n\r\n");
+  world.Run();
+  EXPECT_EQ(raw.received, Answer(world, "200 OK", "", 0));
+  EXPECT_TRUE(world.pages.seen.empty());
+}
+
+TEST(Http1ServerTest, Http11NeedsAHost) {
+  PortWorld world;
+  auto& raw = world.Connect();
+  raw.Write("GET /health HTTP/1.1\r\n\r\n");
+  world.Run();
+  EXPECT_EQ(raw.received,
+            "HTTP/1.1 400 Bad Request: missing required Host header\r\nContent-Type: text/plain; charset=utf-8\r\n"
+            "Connection: close\r\n\r\n400 Bad Request: missing required Host header");
+  EXPECT_TRUE(raw.ended);
 }
 
 TEST(Http1ServerTest, Http10ClosesAfterTheAnswer) {
@@ -263,7 +293,7 @@ RC_GTEST_PROP(ClientPortProperty, AnyBytesEndInAnAnswerOrAClose, (std::vector<ui
   auto& late = world.Connect();
   late.Write("GET /health HTTP/1.1\r\nHost: x\r\n\r\n");
   world.Run(segment);
-  RC_ASSERT(late.received == kGood);
+  RC_ASSERT(late.received == Good(world));
   RC_ASSERT(other.ended);
 }
 
