@@ -10,6 +10,7 @@
 
 #include "checker/observation.h"
 #include "scenarios/scenario.pb.h"
+#include "sim/event_queue.h"
 #include "sim/faults/effects.h"
 
 namespace detcd::scenario {
@@ -35,6 +36,7 @@ struct RunResult {
   std::string story;            // for people, several lines; empty when fine
   uint64_t digest = 0;          // of all events
   uint64_t events = 0;
+  sim::EventCounts events_by_kind{};
   uint64_t virtual_ms = 0;
   uint64_t operations = 0;      // begun by clients, and of those
   uint64_t answered = 0;

@@ -12,6 +12,13 @@ constexpr size_t kStaleSlack = 64;  // stale entries that are not worth a rebuil
 
 }  // namespace
 
+std::string_view EventKindName(EventKind kind) {
+  static constexpr std::string_view kNames[] = {"run", "timer",  "connect", "connected", "data", "fin",       "window",
+                                                "reset", "retry", "message", "disk",     "background", "control"};
+  static_assert(std::size(kNames) == kEventKindCount);
+  return kNames[static_cast<size_t>(kind)];
+}
+
 EventId EventQueue::Push(int64_t time, uint64_t source, const Event& event) {
   uint32_t slot = free_;
   if (slot == kNoSlot) {
@@ -58,6 +65,7 @@ bool EventQueue::Pop(Event& event) {
   CHECK(top.time >= now_);
   now_ = top.time;
   ++popped_;
+  ++popped_by_kind_[static_cast<size_t>(event.kind)];
   digest_.Add(static_cast<uint64_t>(top.time));
   digest_.Add(static_cast<uint64_t>(event.kind) << 32 | event.target);
   digest_.Add(event.subject ^ MixWord(event.value ^ MixWord(event.fingerprint)));

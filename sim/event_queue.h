@@ -8,7 +8,9 @@
 // the slot at once and leaves a stale entry in the heap; the heap is rebuilt when most of it is stale.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <string_view>
 #include <vector>
 
 #include "core/base/digest.h"
@@ -33,6 +35,10 @@ enum class EventKind : uint8_t {
   kBackground,  // an off-loaded function or a name look-up ended
   kControl,     // the world's own: plans, workloads, judges
 };
+inline constexpr size_t kEventKindCount = static_cast<size_t>(EventKind::kControl) + 1;
+using EventCounts = std::array<uint64_t, kEventKindCount>;  // by kind
+
+std::string_view EventKindName(EventKind kind);
 
 struct Event {
   EventKind kind = EventKind::kControl;
@@ -73,6 +79,7 @@ class EventQueue {
   void AdvanceTo(int64_t time);
   // How many events were popped: the number of the current one.
   uint64_t popped() const { return popped_; }
+  const EventCounts& popped_by_kind() const { return popped_by_kind_; }
   uint64_t digest() const { return digest_.value(); }
   size_t size() const { return heap_.size() - stale_; }
 
@@ -106,6 +113,7 @@ class EventQueue {
   int64_t now_ = 0;
   uint64_t sequence_ = 0;
   uint64_t popped_ = 0;
+  EventCounts popped_by_kind_{};
   uint64_t cause_ = 0;
   size_t stale_ = 0;  // entries of heap_ whose slot was freed by Cancel
   uint32_t free_ = kNoSlot;

@@ -143,6 +143,7 @@ void World::CrashMember(uint32_t member, Survival survival) {
 
 void World::EndMember(uint32_t member) {
   universe_.End(member);
+  if (seats_[member]->node->HangUp()) universe_.EndNoticed(member);
   seats_[member]->node.reset();
 }
 
