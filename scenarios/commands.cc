@@ -252,12 +252,12 @@ int Print(const PrintCommand& command) {
   return 0;
 }
 
-namespace {
-
 uint32_t Processors() {
   cpu_set_t set;
   return sched_getaffinity(0, sizeof(set), &set) == 0 ? static_cast<uint32_t>(CPU_COUNT(&set)) : 1;
 }
+
+namespace {
 
 // Adds up, shows, and writes digests as the seeds come in.
 class Campaign final : public SweepListener {

@@ -62,6 +62,9 @@ int Run(const RunCommand& command);
 int Print(const PrintCommand& command);
 int RunSweep(const SweepCommand& command);
 
+// Those that this process may use.
+uint32_t Processors();
+
 // The life of a sweep's worker that was started as a program.
 [[noreturn]] void ServeSwarm(FidelityChoice fidelity);
 

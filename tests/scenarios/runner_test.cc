@@ -215,6 +215,17 @@ TEST(RunnerTest, AnEpisodeThatDoesNothingChangesNoOtherChoice) {
   EXPECT_EQ(RunScenario(with, {}).answered, RunScenario(Calm(DIRECT, 3), {}).answered);
 }
 
+// Votes take longer than an election timeout: nobody ever leads.
+TEST(RunnerTest, AClusterThatNeverServesIsNotLive) {
+  Scenario scenario = Calm(DIRECT, 3);
+  scenario.mutable_links()->mutable_delay()->set_min_us(4'000'000);
+  scenario.mutable_links()->mutable_delay()->set_max_us(4'000'000);
+  const RunResult result = RunScenario(scenario, {});
+  EXPECT_EQ(result.verdict, Verdict::kNotLive);
+  ASSERT_TRUE(result.violation.has_value());
+  EXPECT_EQ(result.violation->signature, "convergence: no leader");
+}
+
 TEST(RunnerTest, AScenarioWithNothingInItHealsAndEnds) {
   const RunResult result = RunScenario(Parse("format_version: 1"), {});
   EXPECT_EQ(result.verdict, Verdict::kFine) << result.story;
