@@ -8,6 +8,7 @@
 #include "scenarios/build_id.h"
 #include "scenarios/commands.h"
 #include "scenarios/runner.h"
+#include "scenarios/shrink_command.h"
 
 namespace detcd::scenario {
 namespace {
@@ -18,6 +19,8 @@ int Main(int argc, char** argv) {
   RunCommand run{.program = argv[0]};
   PrintCommand print;
   SweepCommand sweep{.program = argv[0]};
+  ShrinkCommand shrink{.program = argv[0]};
+  std::string served_file;
   std::string fidelity = "mixed";
   std::string seeds;
   std::string duration;
@@ -51,9 +54,19 @@ int Main(int argc, char** argv) {
   sweep_app->add_option("--digests", sweep.digests_file, "Write `seed digest`, one a line, to this file");
   sweep_app->add_option("--failures-max", sweep.failures_max, "End at the seed with this failure; default: no bound");
 
+  CLI::App* shrink_app = app.add_subcommand("shrink", "Makes a failing scenario small and writes it to a file");
+  CLI::Option* shrink_seed = shrink_app->add_option("--seed", seed, "The swarm's scenario of this seed");
+  CLI::Option* shrink_file = shrink_app->add_option("FILE", shrink.scenario_file, "A scenario in protobuf text format");
+  shrink_app->add_option("--fidelity", fidelity, "With --seed: direct, wire or mixed")->needs(shrink_seed);
+  shrink_app->add_option("--out", shrink.out_file, "Where the best so far is; goes on from there. Default: seed-N.scenario");
+  shrink_app->add_option("--runs-max", shrink.runs_max, "End after so many runs; default 5000")->check(CLI::PositiveNumber);
+  shrink_app->add_option("--jobs", shrink.jobs, "Worker processes; default: the number of processors")->check(CLI::Range(1u, kJobsMax));
+  shrink_seed->excludes(shrink_file);
+
   CLI::App* serve_app = app.add_subcommand("serve", "A worker of a sweep");
   serve_app->group("");  // not for people
   serve_app->add_option("--fidelity", fidelity);
+  serve_app->add_option("--file", served_file);
 
   try {
     app.parse(argc, argv);
@@ -69,12 +82,19 @@ int Main(int argc, char** argv) {
     run.fidelity = choice;
     return Run(run);
   }
-  if (app.get_subcommands().empty()) throw UsageError{"want a command: run, print or sweep; --help tells more"};
+  if (app.get_subcommands().empty()) throw UsageError{"want a command: run, print, sweep or shrink; --help tells more"};
   if (print_app->parsed()) {
     print.fidelity = choice;
     return Print(print);
   }
+  if (serve_app->parsed() && !served_file.empty()) ServeScenario(served_file);
   if (serve_app->parsed()) ServeSwarm(choice);
+  if (shrink_app->parsed()) {
+    if (shrink_seed->count() + shrink_file->count() == 0) throw UsageError{"shrink: want --seed N or a scenario file"};
+    if (shrink_seed->count() > 0) shrink.seed = seed;
+    shrink.fidelity = choice;
+    return RunShrink(shrink);
+  }
   sweep.fidelity = choice;
   sweep.seeds = ParseSeedRange(seeds);
   if (!duration.empty()) sweep.wall_ns_max = ParseDuration(duration);
