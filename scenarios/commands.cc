@@ -121,7 +121,7 @@ int Run(const RunCommand& command) {
   if (!command.trace_file.empty()) OutputFile(command.trace_file).Close();  // complains now, not in a worker
   // In the process that runs it, because that is where the file is open.
   const auto run = [&](std::function<void()> at_stop) {
-    RunOptions options{.stop_at_event = command.stop_at_event, .at_stop = std::move(at_stop), .trace = {}};
+    RunOptions options{.stop_at_event = command.stop_at_event, .at_stop = std::move(at_stop), .trace = {}, .story = command.story};
     if (command.trace_file.empty()) return RunOne(scenario, options);
     OutputFile trace(command.trace_file);
     options.trace = [&trace](std::string_view line) {
@@ -149,6 +149,12 @@ int Run(const RunCommand& command) {
     std::printf("the run ends before event %llu\n", static_cast<unsigned long long>(command.stop_at_event));
   }
   PrintRun(report, command.stop_at_event != 0);
+  const std::string which = command.seed ? absl::StrFormat("--seed %d --fidelity %s", *command.seed, FidelityText(command.fidelity))
+                                         : Quoted(command.scenario_file);
+  if (report.verdict() != 0 && command.story != StoryDepth::kCauses) {
+    std::printf("what led to it:  %s explain %s\nmade small:      %s shrink %s\n", Quoted(command.program).c_str(), which.c_str(),
+                Quoted(command.program).c_str(), which.c_str());
+  }
   if (report.verdict() != 0) std::printf("%s\n", replay.c_str());
   return static_cast<int>(report.verdict());
 }

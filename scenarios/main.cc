@@ -54,6 +54,12 @@ int Main(int argc, char** argv) {
   sweep_app->add_option("--digests", sweep.digests_file, "Write `seed digest`, one a line, to this file");
   sweep_app->add_option("--failures-max", sweep.failures_max, "End at the seed with this failure; default: no bound");
 
+  CLI::App* explain_app = app.add_subcommand("explain", "Runs one failing scenario and tells what led to the failure");
+  CLI::Option* explain_seed = explain_app->add_option("--seed", seed, "The swarm's scenario of this seed");
+  CLI::Option* explain_file = explain_app->add_option("FILE", run.scenario_file, "A scenario in protobuf text format");
+  explain_app->add_option("--fidelity", fidelity, "With --seed: direct, wire or mixed")->needs(explain_seed);
+  explain_seed->excludes(explain_file);
+
   CLI::App* shrink_app = app.add_subcommand("shrink", "Makes a failing scenario small and writes it to a file");
   CLI::Option* shrink_seed = shrink_app->add_option("--seed", seed, "The swarm's scenario of this seed");
   CLI::Option* shrink_file = shrink_app->add_option("FILE", shrink.scenario_file, "A scenario in protobuf text format");
@@ -82,7 +88,14 @@ int Main(int argc, char** argv) {
     run.fidelity = choice;
     return Run(run);
   }
-  if (app.get_subcommands().empty()) throw UsageError{"want a command: run, print, sweep or shrink; --help tells more"};
+  if (explain_app->parsed()) {
+    if (explain_seed->count() + explain_file->count() == 0) throw UsageError{"explain: want --seed N or a scenario file"};
+    if (explain_seed->count() > 0) run.seed = seed;
+    run.fidelity = choice;
+    run.story = StoryDepth::kCauses;
+    return Run(run);
+  }
+  if (app.get_subcommands().empty()) throw UsageError{"want a command: run, print, sweep, shrink or explain; --help tells more"};
   if (print_app->parsed()) {
     print.fidelity = choice;
     return Print(print);

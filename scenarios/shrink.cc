@@ -14,7 +14,7 @@ uint64_t Fingerprint(const Scenario& scenario) { return DigestBytes(scenario.Ser
 
 class Shrinking {
  public:
-  Shrinking(const Scenario& from, const std::vector<ShrinkPass>& passes, const ShrinkOptions& options, ShrinkJudge& judge,
+  Shrinking(const Scenario& from, const ShrinkPasses& passes, const ShrinkOptions& options, ShrinkJudge& judge,
             ShrinkListener& listener)
       : passes_(passes), options_(options), judge_(judge), listener_(listener), best_(from) {
     tried_.insert(Fingerprint(from));
@@ -24,25 +24,28 @@ class Shrinking {
     const OtherSeeds others = judge_.Others(best_, kOtherSeedsWanted);
     progress_.runs += others.runs;
     progress_.others = others.failing;
-    bool smaller = true;
-    while (smaller && MayGoOn()) smaller = Round();
-    return {.best = best_, .progress = progress_, .minimal = !smaller && MayGoOn()};
+    bool changed = true;
+    while (changed && MayGoOn()) {
+      changed = Round(passes_.reductions, 0);
+      if (!changed && progress_.others < kOtherSeedsWanted) changed = Round(passes_.hardenings, 1);
+    }
+    return {.best = best_, .progress = progress_, .minimal = !changed && MayGoOn()};
   }
 
  private:
   bool MayGoOn() const { return progress_.runs < options_.runs_max && !judge_.Interrupted(); }
 
-  // Whether anything became smaller.
-  bool Round() {
-    const uint64_t before = progress_.reductions;
-    for (const ShrinkPass& pass : passes_) {
+  // Whether anything was taken. `more`: how many other seeds a candidate must gain.
+  bool Round(const std::vector<ShrinkPass>& passes, uint32_t more) {
+    const uint64_t before = progress_.changes;
+    for (const ShrinkPass& pass : passes) {
       progress_.pass = pass.name;
-      for (uint32_t level = 0; level < pass.levels && MayGoOn(); ++level) Level(pass.edits(best_, level));
+      for (uint32_t level = 0; level < pass.levels && MayGoOn(); ++level) Level(pass.edits(best_, level), more);
     }
-    return progress_.reductions != before;
+    return progress_.changes != before;
   }
 
-  void Level(const std::vector<ShrinkEdit>& edits) {
+  void Level(const std::vector<ShrinkEdit>& edits, uint32_t more) {
     size_t next = 0;
     while (next < edits.size() && MayGoOn()) {
       std::vector<Scenario> candidates;
@@ -66,24 +69,24 @@ class Shrinking {
       for (size_t i = 0; i < tried; ++i) tried_.insert(Fingerprint(candidates[i]));
       if (first.has_value()) {
         next = edit_of[*first] + 1;
-        Take(std::move(candidates[*first]));
+        Take(std::move(candidates[*first]), more);
       }
       listener_.OnProgress(best_, progress_);
     }
   }
 
   // Takes a failing candidate, unless it fails under fewer other seeds than it must.
-  void Take(Scenario candidate) {
+  void Take(Scenario candidate, uint32_t more) {
     const OtherSeeds others = judge_.Others(candidate, kOtherSeedsWanted);
     progress_.runs += others.runs;
-    if (judge_.Interrupted() || others.failing < std::min(progress_.others, kOtherSeedsWanted)) return;
+    if (judge_.Interrupted() || others.failing < std::min(progress_.others + more, kOtherSeedsWanted)) return;
     progress_.others = others.failing;
     best_ = std::move(candidate);
-    ++progress_.reductions;
-    listener_.OnSmaller(best_, progress_);
+    ++progress_.changes;
+    listener_.OnBetter(best_, progress_);
   }
 
-  const std::vector<ShrinkPass>& passes_;
+  const ShrinkPasses& passes_;
   const ShrinkOptions& options_;
   ShrinkJudge& judge_;
   ShrinkListener& listener_;
@@ -94,8 +97,8 @@ class Shrinking {
 
 }  // namespace
 
-ShrinkResult Shrink(const Scenario& from, const std::vector<ShrinkPass>& passes, const ShrinkOptions& options,
-                    ShrinkJudge& judge, ShrinkListener& listener) {
+ShrinkResult Shrink(const Scenario& from, const ShrinkPasses& passes, const ShrinkOptions& options, ShrinkJudge& judge,
+                    ShrinkListener& listener) {
   return Shrinking(from, passes, options, judge, listener).Go();
 }
 

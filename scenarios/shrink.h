@@ -17,7 +17,7 @@
 namespace detcd::scenario {
 
 // Makes a scenario smaller in place. It may find nothing to do, or make something that cannot be run: both are skipped.
-// Must never undo what an edit of another pass does, or shrinking would not end before its bound.
+// A reduction must never undo what another does, or shrinking would not end before its bound.
 using ShrinkEdit = std::function<void(Scenario&)>;
 
 // Reductions of one kind, from coarse to fine.
@@ -55,14 +55,14 @@ inline constexpr uint32_t kOtherSeedsWanted = 3;
 struct ShrinkProgress {
   std::string pass;
   uint64_t runs = 0;
-  uint64_t reductions = 0;
+  uint64_t changes = 0;   // edits that were taken
   uint32_t others = 0;   // of kOtherSeeds, counted up to kOtherSeedsWanted
 };
 
 class ShrinkListener {
  public:
-  // `best` fails and is smaller than all before it.
-  virtual void OnSmaller(const Scenario& best, const ShrinkProgress& progress) = 0;
+  // `best` fails, and is smaller than all before it, or fails under more other seeds.
+  virtual void OnBetter(const Scenario& best, const ShrinkProgress& progress) = 0;
   // After each batch.
   virtual void OnProgress(const Scenario& best, const ShrinkProgress& progress) = 0;
 
@@ -81,8 +81,15 @@ struct ShrinkResult {
   bool minimal = false;      // no edit of any pass makes it smaller; false: the bound was reached, or it was interrupted
 };
 
-// Requires: `from` fails. A round goes through all passes; rounds end when one changes nothing.
-ShrinkResult Shrink(const Scenario& from, const std::vector<ShrinkPass>& passes, const ShrinkOptions& options,
-                    ShrinkJudge& judge, ShrinkListener& listener);
+struct ShrinkPasses {
+  std::vector<ShrinkPass> reductions;
+  // What makes a failure less a matter of luck, though not smaller: tried when no reduction is left and the scenario fails
+  // under fewer other seeds than wanted, and taken when that number rises.
+  std::vector<ShrinkPass> hardenings;
+};
+
+// Requires: `from` fails. A round goes through all reductions; rounds end when one changes nothing.
+ShrinkResult Shrink(const Scenario& from, const ShrinkPasses& passes, const ShrinkOptions& options, ShrinkJudge& judge,
+                    ShrinkListener& listener);
 
 }  // namespace detcd::scenario

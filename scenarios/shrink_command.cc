@@ -124,7 +124,7 @@ class Diary final : public ShrinkListener {
       : path_(std::move(path)), origin_(std::move(origin)), judge_(judge), runs_max_(runs_max), began_ns_(SteadyNanos()),
         terminal_(isatty(STDOUT_FILENO) == 1) {}
 
-  void OnSmaller(const Scenario& best, const ShrinkProgress&) override { Save(best, judge_.last()); }
+  void OnBetter(const Scenario& best, const ShrinkProgress&) override { Save(best, judge_.last()); }
 
   void OnProgress(const Scenario& best, const ShrinkProgress& progress) override {
     const int64_t now = SteadyNanos();
@@ -226,7 +226,7 @@ int RunShrink(const ShrinkCommand& command) {
   if (judge.Interrupted()) return kExitInterrupted;
 
   Diary diary(path, origin, judge, command.runs_max);
-  ShrinkResult result = Shrink(from, ShrinkPasses(), {.runs_max = command.runs_max}, judge, diary);
+  ShrinkResult result = Shrink(from, MakeShrinkPasses(), {.runs_max = command.runs_max}, judge, diary);
   diary.EndLine();
   if (judge.Interrupted()) {
     std::printf("interrupted; the best so far is in %s\n", path.c_str());
@@ -236,8 +236,8 @@ int RunShrink(const ShrinkCommand& command) {
   diary.Save(result.best, final_report);
   const OtherSeeds others = judge.Others(result.best, kOtherSeeds);
   const int code = FailsElsewhere(command, path, result.best, judge);
-  std::printf("%d runs in %.1f s, %d reductions%s\n%s\nfails under %d of %d other base seeds\n", static_cast<int>(result.progress.runs),
-              diary.Seconds(), static_cast<int>(result.progress.reductions),
+  std::printf("%d runs in %.1f s, %d changes%s\n%s\nfails under %d of %d other base seeds\n", static_cast<int>(result.progress.runs),
+              diary.Seconds(), static_cast<int>(result.progress.changes),
               result.minimal ? "; nothing more can be taken away" : "; the bound on runs is reached: run it again to go on",
               SizeText(result.best).c_str(), static_cast<int>(others.failing), static_cast<int>(kOtherSeeds));
   std::printf("%s\n%s run %s\n", final_report.sentence().c_str(), Quoted(command.program).c_str(), Quoted(path).c_str());

@@ -440,10 +440,64 @@ Edits OneKey(const Scenario& scenario, uint32_t) {
   return edits;
 }
 
+// --- Hardening ---
+
+// Election timeouts are drawn from [T, 2T) of a member's own clock: one clock that is fast among slow ones decides who
+// leads first.
+constexpr int32_t kFirstLeaderPpm = 400'000;
+
+Edits FirstLeader(const Scenario& scenario, uint32_t) {
+  Edits edits;
+  const uint32_t members = scenario.members() != 0 ? scenario.members() : 3;
+  for (uint32_t leader = 1; leader <= members; ++leader) {
+    edits.push_back([leader, members](Scenario& candidate) {
+      candidate.clear_clocks();
+      for (uint32_t member = 1; member <= members; ++member) {
+        ClockSetting& clock = *candidate.add_clocks();
+        clock.set_member(member);
+        clock.set_drift_ppm(member == leader ? kFirstLeaderPpm : -kFirstLeaderPpm);
+      }
+    });
+  }
+  return edits;
+}
+
+// More time between the steps of the plan, and for its faults.
+Edits Slower(const Scenario&, uint32_t) {
+  Edits edits;
+  for (const uint32_t factor : {2u, 4u}) {
+    edits.push_back([factor](Scenario& candidate) {
+      candidate.set_chaos_ms(candidate.chaos_ms() * factor);
+      for (Episode& episode : *candidate.mutable_episodes()) {
+        episode.set_at_ms(episode.at_ms() * factor);
+        episode.set_for_ms(episode.for_ms() * factor);
+      }
+      for (Operation& operation : *candidate.mutable_operations()) operation.set_at_ms(operation.at_ms() * factor);
+    });
+  }
+  return edits;
+}
+
+Edits LongerFaults(const Scenario& scenario, uint32_t) {
+  Edits edits;
+  for (const Episode& episode : scenario.episodes()) {
+    for (const uint32_t factor : {2u, 4u}) {
+      edits.push_back([id = episode.id(), length = episode.for_ms() * factor](Scenario& candidate) {
+        for (Episode& changed : *candidate.mutable_episodes()) {
+          if (changed.id() == id) changed.set_for_ms(length);
+        }
+        candidate.set_chaos_ms(candidate.chaos_ms() + length);
+      });
+    }
+  }
+  return edits;
+}
+
 }  // namespace
 
-std::vector<ShrinkPass> ShrinkPasses() {
-  return {
+ShrinkPasses MakeShrinkPasses() {
+  ShrinkPasses passes;
+  passes.reductions = {
       {"byte streams", 1, Wire},
       {"fault families", 1, Families},
       {"the end", 1, End},
@@ -462,6 +516,12 @@ std::vector<ShrinkPass> ShrinkPasses() {
       {"reads of one key", 1, OneKey},
       {"round numbers", 3, Rounding},
   };
+  passes.hardenings = {
+      {"who leads first", 1, FirstLeader},
+      {"more time", 1, Slower},
+      {"longer faults", 1, LongerFaults},
+  };
+  return passes;
 }
 
 }  // namespace detcd::scenario

@@ -3,12 +3,10 @@
 // operations and episodes their ids, which name their random choices.
 #pragma once
 
-#include <vector>
-
 #include "scenarios/shrink.h"
 
 namespace detcd::scenario {
 
-std::vector<ShrinkPass> ShrinkPasses();
+ShrinkPasses MakeShrinkPasses();
 
 }  // namespace detcd::scenario
