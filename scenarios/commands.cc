@@ -1,24 +1,20 @@
 #include "scenarios/commands.h"
 
 #include <charconv>
-#include <cerrno>
 #include <csignal>
 #include <cstdio>
-#include <cstring>
 #include <fstream>
 #include <functional>
-#include <sstream>
 #include <utility>
 
-#include <google/protobuf/io/tokenizer.h>
-#include <google/protobuf/text_format.h>
 #include <google/protobuf/util/json_util.h>
-#include <sched.h>
 
 #include "absl/strings/str_format.h"
 #include "core/base/probe.h"
 #include "scenarios/build_id.h"
+#include "scenarios/command_files.h"
 #include "scenarios/runner.h"
+#include "scenarios/scenario_text.h"
 #include "scenarios/sweep.h"
 #include "scenarios/sweep_screen.h"
 #include "scenarios/sweep_totals.h"
@@ -37,75 +33,12 @@ std::optional<uint64_t> ParseNumber(std::string_view text) {
   return number;
 }
 
-// The first fault of a text, with its place.
-class FirstError final : public google::protobuf::io::ErrorCollector {
- public:
-  void AddError(int line, google::protobuf::io::ColumnNumber column, const std::string& message) override {
-    if (text_.empty()) text_ = absl::StrFormat("line %d, column %d: %s", line + 1, column + 1, message);
-  }
-  const std::string& text() const { return text_; }
-
- private:
-  std::string text_;
-};
-
-Scenario ReadScenario(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  if (file) text << file.rdbuf();
-  if (!file || !text) throw UsageError{path + ": " + std::strerror(errno != 0 ? errno : EIO)};
-  Scenario scenario;
-  FirstError error;
-  google::protobuf::TextFormat::Parser parser;
-  parser.RecordErrorsTo(&error);
-  if (!parser.ParseFromString(text.str(), &scenario)) throw UsageError{path + ": " + error.text()};
-  if (std::string why = CheckScenario(scenario); !why.empty()) throw UsageError{path + ": " + why};
-  return scenario;
-}
-
-// A file that is written whole or complained about.
-class OutputFile {
- public:
-  explicit OutputFile(const std::string& path) : path_(path), file_(std::fopen(path.c_str(), "w")) {
-    if (file_ == nullptr) throw UsageError{path + ": " + std::strerror(errno)};
-  }
-  ~OutputFile() {
-    if (file_ != nullptr) std::fclose(file_);
-  }
-  OutputFile(const OutputFile&) = delete;
-  OutputFile& operator=(const OutputFile&) = delete;
-
-  void Write(std::string_view text) { std::fwrite(text.data(), 1, text.size(), file_); }
-  void Close() {
-    const bool failed = std::ferror(file_) != 0 || std::fflush(file_) != 0;
-    if (std::fclose(std::exchange(file_, nullptr)) != 0 || failed) throw UsageError{path_ + ": cannot be written"};
-  }
-
- private:
-  std::string path_;
-  std::FILE* file_;
-};
-
 bool IsTraced() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
     if (line.rfind("TracerPid:", 0) == 0) return line.find_first_of("123456789") != std::string::npos;
   }
   return false;
-}
-
-std::string Quoted(const std::string& word) {
-  if (word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%") == std::string::npos &&
-      !word.empty()) {
-    return word;
-  }
-  std::string quoted = "'";
-  for (char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
-
-std::string ReplayOfSeed(const std::string& program, uint64_t seed, FidelityChoice fidelity) {
-  return absl::StrFormat("%s run --seed %d --fidelity %s", Quoted(program), seed, FidelityText(fidelity));
 }
 
 // The places of AllProbes that were reached since the last call in this process.
@@ -118,12 +51,6 @@ void AddNewProbes(SeedReport& report) {
   }
 }
 
-SeedReport RunOne(const Scenario& scenario, const RunOptions& options) {
-  SeedReport report = MakeReport(RunScenario(scenario, options));
-  report.set_wire(scenario.fidelity() == WIRE);
-  return report;
-}
-
 RunSeed SwarmRun(FidelityChoice fidelity) {
   return [fidelity](uint64_t seed) {
     SeedReport report = RunOne(MakeSwarm(seed, fidelity), RunOptions());
@@ -131,16 +58,6 @@ RunSeed SwarmRun(FidelityChoice fidelity) {
     return report;
   };
 }
-
-class KeepLast final : public SweepListener {
- public:
-  void OnSeed(const SeedReport& report) override { report_ = report; }
-  void OnProgress(const SweepProgress&) override {}
-  const SeedReport& report() const { return report_; }
-
- private:
-  SeedReport report_;
-};
 
 void PrintRun(const SeedReport& report, bool stopped) {
   if (report.verdict() != 0 || stopped) std::printf("%s\n", report.story().c_str());
@@ -211,7 +128,7 @@ int Run(const RunCommand& command) {
   if (!command.trace_file.empty()) OutputFile(command.trace_file).Close();  // complains now, not in a worker
   // In the process that runs it, because that is where the file is open.
   const auto run = [&](std::function<void()> at_stop) {
-    RunOptions options{.stop_at_event = command.stop_at_event, .at_stop = std::move(at_stop), .trace = {}};
+    RunOptions options{.stop_at_event = command.stop_at_event, .at_stop = std::move(at_stop), .trace = {}, .story = command.story};
     if (command.trace_file.empty()) return RunOne(scenario, options);
     OutputFile trace(command.trace_file);
     options.trace = [&trace](std::string_view line) {
@@ -239,22 +156,19 @@ int Run(const RunCommand& command) {
     std::printf("the run ends before event %llu\n", static_cast<unsigned long long>(command.stop_at_event));
   }
   PrintRun(report, command.stop_at_event != 0);
+  const std::string which = command.seed ? absl::StrFormat("--seed %d --fidelity %s", *command.seed, FidelityText(command.fidelity))
+                                         : Quoted(command.scenario_file);
+  if (report.verdict() != 0 && command.story != StoryDepth::kCauses) {
+    std::printf("what led to it:  %s explain %s\nmade small:      %s shrink %s\n", Quoted(command.program).c_str(), which.c_str(),
+                Quoted(command.program).c_str(), which.c_str());
+  }
   if (report.verdict() != 0) std::printf("%s\n", replay.c_str());
   return static_cast<int>(report.verdict());
 }
 
 int Print(const PrintCommand& command) {
-  google::protobuf::TextFormat::Printer printer;
-  printer.SetUseShortRepeatedPrimitives(true);
-  std::string text;
-  printer.PrintToString(MakeSwarm(command.seed, command.fidelity), &text);
-  std::printf("# proto-file: scenarios/scenario.proto\n# proto-message: detcd.scenario.Scenario\n%s", text.c_str());
+  std::printf("%s", ScenarioText(MakeSwarm(command.seed, command.fidelity)).c_str());
   return 0;
-}
-
-uint32_t Processors() {
-  cpu_set_t set;
-  return sched_getaffinity(0, sizeof(set), &set) == 0 ? static_cast<uint32_t>(CPU_COUNT(&set)) : 1;
 }
 
 namespace {

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "scenarios/runner.h"
 #include "scenarios/swarm.h"
 
 namespace detcd::scenario {
@@ -36,6 +37,7 @@ struct RunCommand {
   std::optional<uint64_t> seed;    // one of these two
   std::string scenario_file;
   FidelityChoice fidelity = FidelityChoice::kMixed;
+  StoryDepth story = StoryDepth::kLanes;  // kCauses: explain
   std::string trace_file;          // empty: none
   uint64_t stop_at_event = 0;      // 0: never
 };

@@ -9,6 +9,7 @@
 #include "scenarios/commands.h"
 #include "scenarios/runner.h"
 #include "scenarios/zoo/zoo.h"
+#include "scenarios/shrink_command.h"
 
 namespace detcd::scenario {
 namespace {
@@ -20,6 +21,8 @@ int Main(int argc, char** argv) {
   PrintCommand print;
   SweepCommand sweep{.program = argv[0]};
   ZooCommand zoo{.jobs = Processors()};
+  ShrinkCommand shrink{.program = argv[0]};
+  std::string served_file;
   std::string fidelity = "mixed";
   std::string seeds;
   std::string duration;
@@ -58,10 +61,25 @@ int Main(int argc, char** argv) {
   zoo_app->add_option("--seeds", zoo.seeds, "Give a mutant up after this many; default: 20000")->check(CLI::Range(uint64_t{1}, uint64_t{1} << 40));
   zoo_app->add_option("--jobs", zoo.jobs, "Worker processes; default: the number of processors")->check(CLI::Range(1u, kJobsMax));
   zoo_app->add_option("--json", zoo.json_file, "Write the report to this file (ZooReport of zoo.proto), and go on from what it holds");
+  CLI::App* explain_app = app.add_subcommand("explain", "Runs one failing scenario and tells what led to the failure");
+  CLI::Option* explain_seed = explain_app->add_option("--seed", seed, "The swarm's scenario of this seed");
+  CLI::Option* explain_file = explain_app->add_option("FILE", run.scenario_file, "A scenario in protobuf text format");
+  explain_app->add_option("--fidelity", fidelity, "With --seed: direct, wire or mixed")->needs(explain_seed);
+  explain_seed->excludes(explain_file);
+
+  CLI::App* shrink_app = app.add_subcommand("shrink", "Makes a failing scenario small and writes it to a file");
+  CLI::Option* shrink_seed = shrink_app->add_option("--seed", seed, "The swarm's scenario of this seed");
+  CLI::Option* shrink_file = shrink_app->add_option("FILE", shrink.scenario_file, "A scenario in protobuf text format");
+  shrink_app->add_option("--fidelity", fidelity, "With --seed: direct, wire or mixed")->needs(shrink_seed);
+  shrink_app->add_option("--out", shrink.out_file, "Where the best so far is; goes on from there. Default: seed-N.scenario");
+  shrink_app->add_option("--runs-max", shrink.runs_max, "End after so many runs; default 5000")->check(CLI::PositiveNumber);
+  shrink_app->add_option("--jobs", shrink.jobs, "Worker processes; default: the number of processors")->check(CLI::Range(1u, kJobsMax));
+  shrink_seed->excludes(shrink_file);
 
   CLI::App* serve_app = app.add_subcommand("serve", "A worker of a sweep");
   serve_app->group("");  // not for people
   serve_app->add_option("--fidelity", fidelity);
+  serve_app->add_option("--file", served_file);
 
   try {
     app.parse(argc, argv);
@@ -77,13 +95,27 @@ int Main(int argc, char** argv) {
     run.fidelity = choice;
     return Run(run);
   }
-  if (app.get_subcommands().empty()) throw UsageError{"want a command: run, print, sweep or zoo; --help tells more"};
+  if (explain_app->parsed()) {
+    if (explain_seed->count() + explain_file->count() == 0) throw UsageError{"explain: want --seed N or a scenario file"};
+    if (explain_seed->count() > 0) run.seed = seed;
+    run.fidelity = choice;
+    run.story = StoryDepth::kCauses;
+    return Run(run);
+  }
+  if (app.get_subcommands().empty()) throw UsageError{"want a command: run, print, sweep, shrink, explain or zoo; --help tells more"};
   if (print_app->parsed()) {
     print.fidelity = choice;
     return Print(print);
   }
+  if (serve_app->parsed() && !served_file.empty()) ServeScenario(served_file);
   if (serve_app->parsed()) ServeSwarm(choice);
   if (zoo_app->parsed()) return RunZoo(zoo);
+  if (shrink_app->parsed()) {
+    if (shrink_seed->count() + shrink_file->count() == 0) throw UsageError{"shrink: want --seed N or a scenario file"};
+    if (shrink_seed->count() > 0) shrink.seed = seed;
+    shrink.fidelity = choice;
+    return RunShrink(shrink);
+  }
   sweep.fidelity = choice;
   sweep.seeds = ParseSeedRange(seeds);
   if (!duration.empty()) sweep.wall_ns_max = ParseDuration(duration);

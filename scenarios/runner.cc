@@ -8,6 +8,7 @@
 #include "absl/strings/str_format.h"
 #include "checker/report.h"
 #include "core/base/check.h"
+#include "scenarios/recorder.h"
 #include "scenarios/settings.h"
 #include "sim/world.h"
 
@@ -46,7 +47,9 @@ class Run {
         base_link_(MakeLink(scenario)),
         heal_at_(Millis(scenario.chaos_ms())),
         down_(world_.members()),
-        active_(static_cast<size_t>(scenario.episodes_size())) {}
+        active_(static_cast<size_t>(scenario.episodes_size())) {
+    if (options.story != StoryDepth::kShort) recorder_.emplace(world_);
+  }
 
   RunResult Go() {
     Prepare();
@@ -57,6 +60,7 @@ class Run {
         options_.at_stop();
       }
       const sim::WorldStep step = world_.Step();
+      if (recorder_) recorder_->AfterStep(step);
       if (step.is_control) OnControl(step.control);
       if (!step.running) return Ended();
       if (healed_ && world_.Settled()) {
@@ -69,18 +73,23 @@ class Run {
 
   World& world() { return world_; }
 
+  // The lanes and what they follow from, as asked for; ends with a newline.
+  std::string Story(const checker::Violation& violation) const {
+    if (!recorder_) return "";
+    const RunRecord record = recorder_->Record();
+    std::string text = "\n" + LaneDiagram(record, world_.clients(), violation);
+    if (options_.story == StoryDepth::kCauses) text += "\nwhat it follows from:\n" + CausalPast(record, world_.clients(), violation);
+    return text;
+  }
+
  private:
   // --- before the first event ---
 
   void Prepare() {
     sim::SimUniverse& universe = world_.universe();
-    if (options_.trace) {
-      universe.trace().Enable(LogLevel::kDebug, 1);
-      universe.trace().SetSink(
-          [](void* context, const sim::TraceRecord& record) {
-            static_cast<Run*>(context)->options_.trace(sim::FormatTraceRecord(record));
-          },
-          this);
+    if (options_.trace || recorder_) {
+      universe.trace().Enable(options_.trace ? LogLevel::kDebug : LogLevel::kWarn, 1);
+      universe.trace().SetSink([](void* context, const sim::TraceRecord& line) { static_cast<Run*>(context)->OnTrace(line); }, this);
     }
     ArmSettings();
     for (const ClockSetting& clock : scenario_.clocks()) universe.SetDrift(clock.member() - 1, clock.drift_ppm());
@@ -178,6 +187,11 @@ class Run {
     }
   }
 
+  void OnTrace(const sim::TraceRecord& line) {
+    if (options_.trace) options_.trace(sim::FormatTraceRecord(line));
+    if (recorder_) recorder_->OnTrace(line);
+  }
+
   // --- the plan ---
 
   void OnControl(uint64_t token) {
@@ -206,6 +220,7 @@ class Run {
   void Begin(size_t index) {
     const Episode& episode = scenario_.episodes(static_cast<int>(index));
     Say("begins", episode);
+    if (recorder_) recorder_->OnEpisode(episode, index, true);
     sim::SimUniverse& universe = world_.universe();
     active_[index] = true;
     Arm(episode);
@@ -254,6 +269,7 @@ class Run {
   void End(size_t index) {
     const Episode& episode = scenario_.episodes(static_cast<int>(index));
     Say("ends", episode);
+    if (recorder_) recorder_->OnEpisode(episode, index, false);
     sim::SimUniverse& universe = world_.universe();
     active_[index] = false;
     switch (episode.fault_case()) {
@@ -288,6 +304,7 @@ class Run {
   void Crash(size_t index, uint32_t member) {
     const Episode& episode = scenario_.episodes(static_cast<int>(index));
     if (down_[member]++ == 0) {
+      if (recorder_) recorder_->OnCrash(member, CrashText(episode.crash().survival()));
       // What leaves everything as it was done is the end of a process; the others cut the power.
       if (episode.crash().survival() == EVERYTHING) {
         world_.EndMember(member);
@@ -299,8 +316,21 @@ class Run {
     world_.universe().ScheduleControl(at, Token(Control::kRestart, index, member));
   }
 
+  static std::string_view CrashText(Survival survival) {
+    switch (survival) {
+      case NOTHING: return "power lost, nothing unsynced left";
+      case EVERYTHING: return "process ends";
+      default: return "power lost";
+    }
+  }
+
   void Up(uint32_t member) {
-    if (--down_[member] == 0) world_.StartMember(member);
+    if (--down_[member] == 0) Start(member);
+  }
+
+  void Start(uint32_t member) {
+    if (recorder_) recorder_->OnStart(member);
+    world_.StartMember(member);
   }
 
   struct Resets {
@@ -334,7 +364,7 @@ class Run {
     universe.HealNetwork();
     for (uint32_t member = 0; member < world_.members(); ++member) {
       if (universe.clock(member).drift_ppm() != 0) universe.SetDrift(member, 0);
-      if (!world_.IsUp(member)) world_.StartMember(member);
+      if (!world_.IsUp(member)) Start(member);
     }
     for (uint32_t client = 0; client < world_.clients(); ++client) world_.client(client).DropPlanned();
     const Duration longest_delay = LongestDelay(scenario_);
@@ -475,7 +505,7 @@ class Run {
     }
     if (!result.violation.has_value()) return result;
     result.verdict = result.violation->property == "convergence" ? Verdict::kNotLive : Verdict::kViolation;
-    result.story = checker::Tell(*result.violation, world_.history()) + "\n" + world_.Describe();
+    result.story = checker::Tell(*result.violation, world_.history()) + Story(*result.violation) + "\n" + world_.Describe();
     return result;
   }
 
@@ -488,6 +518,7 @@ class Run {
   const Scenario& scenario_;
   const RunOptions& options_;
   World world_;
+  std::optional<Recorder> recorder_;
   const LinkLaw base_link_;
   const Duration heal_at_;
   std::vector<uint32_t> down_;       // by member: why it is down, counted
@@ -509,6 +540,9 @@ void PrintWhere(void* context, std::string_view) {
   sim::SimUniverse& universe = where->run->world().universe();
   std::fprintf(stderr, "seed %llu, event %llu, %lld us\n", static_cast<unsigned long long>(where->seed),
                static_cast<unsigned long long>(universe.queue().popped()), static_cast<long long>(universe.now() / 1'000));
+  // The state of the members is whole, but for the one that broke its own rule.
+  const checker::Violation violation = {.property = "crash", .moment = where->run->world().Now()};
+  std::fprintf(stderr, "%s", where->run->Story(violation).c_str());
 }
 
 }  // namespace

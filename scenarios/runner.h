@@ -15,10 +15,18 @@
 
 namespace detcd::scenario {
 
+// How much is told of a failure.
+enum class StoryDepth : uint8_t {
+  kShort,   // the sentence and the operations: costs nothing in a run that is fine
+  kLanes,   // with members, faults and operations as lanes of time
+  kCauses,  // and what it follows from
+};
+
 struct RunOptions {
   uint64_t stop_at_event = 0;                         // stop before the event of this number (a debugger's place); 0: never
   std::function<void()> at_stop;                      // called there, then the run goes on; empty: the run ends there
   std::function<void(std::string_view)> trace;        // hears each trace line; empty: none, at no cost
+  StoryDepth story = StoryDepth::kShort;
 };
 
 // What became of a run; the numbers are the exit codes of the command line.

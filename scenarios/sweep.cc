@@ -167,7 +167,7 @@ class SweepRun {
       }
       pending_.erase(pending_.begin());
       ++told_;
-      if (report.verdict() != 0) ++failures_;
+      if (options_.is_failure ? options_.is_failure(report) : report.verdict() != 0) ++failures_;
       listener_.OnSeed(report);
     }
   }

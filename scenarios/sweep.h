@@ -33,6 +33,7 @@ struct SweepOptions {
   uint32_t jobs = 1;
   int64_t wall_ns_max = 0;              // no seed is begun after this; 0: no bound
   uint64_t failures_max = 0;            // ends at the seed with failure number this; 0: no bound
+  std::function<bool(const SeedReport&)> is_failure = {};  // what counts towards it; empty: every verdict but fine
   uint32_t twin_share = 64;             // one seed in this many is run twice; 0: none
   std::vector<std::string> twin_command;  // a program that calls ServeSeeds: a process of its own layout. Empty: a fork
   SeedLimits limits;

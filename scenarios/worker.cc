@@ -95,6 +95,27 @@ std::string_view LastWords(std::string_view log) {
   return log.substr(0, log.find('\n'));
 }
 
+bool IsWordPart(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+
+// `words` without its numbers, but for those of lines in files: equal for the same trouble.
+std::string WithoutNumbers(std::string_view words) {
+  std::string result;
+  size_t at = 0;
+  while (at < words.size()) {
+    size_t end = at;
+    while (end < words.size() && IsWordPart(words[end])) ++end;
+    if (end == at) {
+      result += words[at++];
+      continue;
+    }
+    const std::string_view word = words.substr(at, end - at);
+    const bool is_line = result.ends_with(".cc:") || result.ends_with(".h:");
+    result += !is_line && word.find_first_of("0123456789") != std::string_view::npos ? std::string_view("#") : word;
+    at = end;
+  }
+  return result;
+}
+
 }  // namespace
 
 Descriptor& Descriptor::operator=(Descriptor&& other) noexcept {
@@ -218,7 +239,7 @@ SeedReport Worker::Death() {
     const std::string words(LastWords(log));
     report.set_sentence(words.empty() ? "the process " + how : words + "; the process " + how);
   }
-  report.set_signature(report.property() + ": " + std::string(LastWords(log)));
+  report.set_signature(report.property() + ": " + WithoutNumbers(LastWords(log)));
   report.set_story(report.property() + ": " + report.sentence() + "\n" + log);
   CutStory(report);
   return report;

@@ -77,6 +77,8 @@ class SimHost final : public Host, public Events, public Clock, public Network, 
   void Emit(const TraceEvent& event) override;
 
   // --- for the world ---
+  // The event that the one that ran last follows from: it sent the message, armed the timer or made the call.
+  uint64_t parent() const { return parent_; }
   void Enqueue(const InboxItem& item);
   // kRun, kTimer, kBackground. True when code of the member ran.
   bool OnEvent(const Event& event);

@@ -168,7 +168,7 @@ checker::Moment World::Now() const {
 
 WorldStep World::Step() {
   const StepResult step = universe_.Step();
-  WorldStep result;
+  WorldStep result = {.endpoint = step.endpoint, .ran = step.ran};
   if (step.idle) return {.running = false};
   if (step.kind == EventKind::kControl) {
     result.is_control = true;
@@ -280,6 +280,19 @@ void World::Finish() {
     panel_->OnFinal(seat->place.options.id, FinalKeys(seat->node->member()), Now());
   }
   panel_->Finish(Now());
+}
+
+std::string World::NameOf(MemberId id) const {
+  const auto found = std::find(ids_.begin(), ids_.end(), id);
+  return found == ids_.end() ? std::string("nobody") : absl::StrFormat("m%d", found - ids_.begin() + 1);
+}
+
+std::vector<checker::Operation> World::UnderWay() const {
+  std::vector<checker::Operation> operations;
+  for (const ClientSeat& seat : clients_) {
+    if (seat.client != nullptr && seat.client->busy()) operations.push_back(seat.client->current());
+  }
+  return operations;
 }
 
 std::string World::Describe() const {

@@ -37,6 +37,8 @@ struct WorldStep {
   bool running = true;       // false: idle for ever, or a violation
   uint64_t control = 0;      // the token of a control event
   bool is_control = false;
+  EndpointId endpoint = 0;   // when `ran`: whose code ran
+  bool ran = false;
 };
 
 struct WorldCounts {
@@ -97,6 +99,12 @@ class World final : private ClientListener, private PeerCutObserver {
   const WorldCounts& counts() const { return counts_; }
   const std::vector<checker::Operation>& history() const { return history_; }
   checker::Moment Now() const;
+  // A member as it was last shown to the judges.
+  const checker::MemberObservation& Seen(uint32_t member) const { return seats_[member]->watcher.seen(); }
+  // `m2` of the member with this id; `nobody` of an id that no member has.
+  std::string NameOf(MemberId id) const;
+  // Operations that have begun and not ended.
+  std::vector<checker::Operation> UnderWay() const;
 
  private:
   struct Seat {
