@@ -81,6 +81,10 @@ class Run {
           },
           this);
     }
+    if (options_.event) {
+      universe.queue().SetSink(
+          [](void* context, const sim::EventRecord& record) { static_cast<Run*>(context)->options_.event(record); }, this);
+    }
     for (const ClockSetting& clock : scenario_.clocks()) universe.SetDrift(clock.member() - 1, clock.drift_ppm());
     RefreshLinks();
     KeyedRandom starts(scenario_.seed(), "scenario.start");

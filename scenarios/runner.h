@@ -10,6 +10,7 @@
 
 #include "checker/observation.h"
 #include "scenarios/scenario.pb.h"
+#include "sim/event_queue.h"
 #include "sim/faults/effects.h"
 
 namespace detcd::scenario {
@@ -18,6 +19,7 @@ struct RunOptions {
   uint64_t stop_at_event = 0;                         // stop before the event of this number (a debugger's place); 0: never
   std::function<void()> at_stop;                      // called there, then the run goes on; empty: the run ends there
   std::function<void(std::string_view)> trace;        // hears each trace line; empty: none, at no cost
+  std::function<void(const sim::EventRecord&)> event; // hears each event before it is handled; empty: none, at no cost
 };
 
 // What became of a run; the numbers are the exit codes of the command line.

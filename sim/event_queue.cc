@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_format.h"
 #include "core/base/check.h"
 
 namespace detcd::sim {
@@ -11,6 +12,32 @@ constexpr size_t kArity = 4;
 constexpr size_t kStaleSlack = 64;  // stale entries that are not worth a rebuild
 
 }  // namespace
+
+std::string_view EventKindName(EventKind kind) {
+  switch (kind) {
+    case EventKind::kRun: return "run";
+    case EventKind::kTimer: return "timer";
+    case EventKind::kConnect: return "connect";
+    case EventKind::kConnected: return "connected";
+    case EventKind::kData: return "data";
+    case EventKind::kFin: return "fin";
+    case EventKind::kWindow: return "window";
+    case EventKind::kReset: return "reset";
+    case EventKind::kRetry: return "retry";
+    case EventKind::kMessage: return "message";
+    case EventKind::kDisk: return "disk";
+    case EventKind::kBackground: return "background";
+    case EventKind::kControl: return "control";
+  }
+  return "unknown";
+}
+
+std::string FormatEventRecord(const EventRecord& record) {
+  const Event& event = record.event;
+  return absl::StrFormat("#%d<-#%d %d.%06d ms e%d %s subject=%x value=%x fingerprint=%016x", record.number, event.cause,
+                         record.time / 1'000'000, record.time % 1'000'000, event.target, EventKindName(event.kind),
+                         event.subject, event.value, event.fingerprint);
+}
 
 EventId EventQueue::Push(int64_t time, uint64_t source, const Event& event) {
   uint32_t slot = free_;
@@ -61,6 +88,7 @@ bool EventQueue::Pop(Event& event) {
   digest_.Add(static_cast<uint64_t>(top.time));
   digest_.Add(static_cast<uint64_t>(event.kind) << 32 | event.target);
   digest_.Add(event.subject ^ MixWord(event.value ^ MixWord(event.fingerprint)));
+  if (sink_ != nullptr) sink_(sink_context_, {.number = popped_, .time = now_, .digest = digest_.value(), .event = event});
   return true;
 }
 
