@@ -72,30 +72,38 @@ bool AddLine(std::string_view text, EventStream& stream) {
 
 }  // namespace
 
+EventTeller::EventTeller(const EventRequest& request) : request_(request) { std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ); }
+
+void EventTeller::OnEvent(const sim::EventRecord& record) {
+  current_ = record.number;
+  if ((request_.every != 0 && current_ % request_.every == 0) || current_ + 1 == request_.first) {
+    PrintLine(absl::StrFormat("at %d %016x", current_, record.digest));
+  }
+  if (IsAskedFor()) {
+    PrintLine(absl::StrFormat("event %d %d %016x %s", current_, record.event.cause, record.digest, FormatEventRecord(record)));
+  }
+}
+
+void EventTeller::OnLog(std::string_view line) {
+  if (IsAskedFor()) PrintLine("log " + std::string(line));
+}
+
+void EventTeller::OnEnd(const Checkpoint& at, std::string_view text) {
+  PrintLine(absl::StrFormat("end %d %016x %s", at.number, at.digest, std::string(text)));
+}
+
 void PrintEvents(const Scenario& scenario, const EventRequest& request) {
-  std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);
-  uint64_t current = 0;
-  const auto told = [&] { return request.first != 0 && current >= request.first && current <= request.last; };
+  EventTeller teller(request);
   RunOptions options;
-  options.event = [&](const sim::EventRecord& record) {
-    current = record.number;
-    if ((request.every != 0 && current % request.every == 0) || current + 1 == request.first) {
-      PrintLine(absl::StrFormat("at %d %016x", current, record.digest));
-    }
-    if (told()) {
-      PrintLine(absl::StrFormat("event %d %d %016x %s", current, record.event.cause, record.digest, FormatEventRecord(record)));
-    }
-  };
+  options.event = [&teller](const sim::EventRecord& record) { teller.OnEvent(record); };
   if (request.first != 0) {
     options.stop_at_event = request.last + 1;
-    options.trace = [&](std::string_view line) {
-      if (told()) PrintLine("log " + std::string(line));
-    };
+    options.trace = [&teller](std::string_view line) { teller.OnLog(line); };
   }
   const RunResult result = RunScenario(scenario, options);
   if (result.verdict == Verdict::kFine && !result.story.empty()) return;  // stopped
-  PrintLine(absl::StrFormat("end %d %016x %s%s", result.events, result.digest, std::string(VerdictName(result.verdict)),
-                            result.violation.has_value() ? ": " + result.violation->signature : ""));
+  teller.OnEnd({.number = result.events, .digest = result.digest},
+               std::string(VerdictName(result.verdict)) + (result.violation.has_value() ? ": " + result.violation->signature : ""));
 }
 
 std::optional<EventStream> ParseEventStream(std::string_view text, std::string& error) {

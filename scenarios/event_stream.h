@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "scenarios/scenario.pb.h"
+#include "sim/event_queue.h"
 
 namespace detcd::scenario {
 
@@ -54,6 +55,24 @@ struct EventStream {
   std::vector<Checkpoint> checkpoints;
   std::vector<ToldEvent> events;
   std::optional<StreamEnd> end;
+};
+
+// Prints of one run what is asked for.
+class EventTeller {
+ public:
+  explicit EventTeller(const EventRequest& request);
+
+  // Before the event is handled; then what is logged while it is.
+  void OnEvent(const sim::EventRecord& record);
+  void OnLog(std::string_view line);
+  // The run ended by itself.
+  void OnEnd(const Checkpoint& at, std::string_view text);
+
+ private:
+  bool IsAskedFor() const { return request_.first != 0 && current_ >= request_.first && current_ <= request_.last; }
+
+  const EventRequest request_;
+  uint64_t current_ = 0;
 };
 
 // Runs `scenario` in this process and prints what is asked for. CheckScenario must find nothing.
