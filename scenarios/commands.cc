@@ -159,6 +159,13 @@ void PrintRun(const SeedReport& report, bool stopped) {
   std::printf("digest: %016llx\n", static_cast<unsigned long long>(report.digest()));
   std::printf("%s\n", CountsText(report.events(), report.virtual_ms(), report.operations(), report.answered(), report.refused(),
                                  report.unknown(), report.leader_changes()).c_str());
+  std::printf("by kind    ");
+  for (int i = 0; i < report.events_by_kind_size(); ++i) {
+    if (report.events_by_kind(i) == 0) continue;
+    std::printf(" %s %llu", std::string(sim::EventKindName(static_cast<sim::EventKind>(i))).c_str(),
+                static_cast<unsigned long long>(report.events_by_kind(i)));
+  }
+  std::printf("\nCPU time    %.1f ms\n", static_cast<double>(report.cpu_ns()) / 1e6);
 }
 
 }  // namespace
@@ -253,12 +260,12 @@ int Print(const PrintCommand& command) {
   return 0;
 }
 
-namespace {
-
 uint32_t Processors() {
   cpu_set_t set;
   return sched_getaffinity(0, sizeof(set), &set) == 0 ? static_cast<uint32_t>(CPU_COUNT(&set)) : 1;
 }
+
+namespace {
 
 // Adds up, shows, and writes digests as the seeds come in.
 class Campaign final : public SweepListener {

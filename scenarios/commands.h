@@ -88,6 +88,9 @@ int RunSweep(const SweepCommand& command);
 int RunDiverge(const DivergeCommand& command);
 int Events(const EventsCommand& command);
 
+// Those that this process may use.
+uint32_t Processors();
+
 // The life of a sweep's worker that was started as a program.
 [[noreturn]] void ServeSwarm(FidelityChoice fidelity);
 

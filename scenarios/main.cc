@@ -8,6 +8,7 @@
 #include "scenarios/build_id.h"
 #include "scenarios/commands.h"
 #include "scenarios/runner.h"
+#include "scenarios/zoo/zoo.h"
 
 namespace detcd::scenario {
 namespace {
@@ -21,6 +22,7 @@ int Main(int argc, char** argv) {
   SweepCommand sweep{.program = argv[0]};
   DivergeCommand diverge{.program = argv[0]};
   EventsCommand events;
+  ZooCommand zoo{.jobs = Processors()};
   std::string fidelity = "mixed";
   std::string seeds;
   std::string duration;
@@ -53,7 +55,6 @@ int Main(int argc, char** argv) {
   sweep_app->add_option("--json", sweep.json_file, "Write the report to this file (SweepReport of sweep.proto)");
   sweep_app->add_option("--digests", sweep.digests_file, "Write `seed digest`, one a line, to this file");
   sweep_app->add_option("--failures-max", sweep.failures_max, "End at the seed with this failure; default: no bound");
-
   sweep_app->add_flag("--twice", sweep.twice, "Run every seed twice, under two surroundings; default: one seed in 64");
 
   CLI::App* diverge_app = app.add_subcommand("diverge", "Finds the first event in which two runs differ: of two files, by two\n"
@@ -77,6 +78,12 @@ int Main(int argc, char** argv) {
   events_app->add_flag("--other-heap", events.other_heap);
   events_seed->excludes(events_file);
 
+  CLI::App* zoo_app = app.add_subcommand("zoo", "Builds known bugs and measures how soon they are found; from a working tree");
+  zoo_app->add_option("--only", zoo.only, "The mutant of this id");
+  zoo_app->add_option("--seeds", zoo.seeds, "Give a mutant up after this many; default: 20000")->check(CLI::Range(uint64_t{1}, uint64_t{1} << 40));
+  zoo_app->add_option("--jobs", zoo.jobs, "Worker processes; default: the number of processors")->check(CLI::Range(1u, kJobsMax));
+  zoo_app->add_option("--json", zoo.json_file, "Write the report to this file (ZooReport of zoo.proto), and go on from what it holds");
+
   CLI::App* serve_app = app.add_subcommand("serve", "A worker of a sweep");
   serve_app->group("");  // not for people
   serve_app->add_option("--fidelity", fidelity);
@@ -95,7 +102,7 @@ int Main(int argc, char** argv) {
     run.fidelity = choice;
     return Run(run);
   }
-  if (app.get_subcommands().empty()) throw UsageError{"want a command: run, print, sweep or diverge; --help tells more"};
+  if (app.get_subcommands().empty()) throw UsageError{"want a command: run, print, sweep, diverge or zoo; --help tells more"};
   if (print_app->parsed()) {
     print.fidelity = choice;
     return Print(print);
@@ -113,6 +120,7 @@ int Main(int argc, char** argv) {
     events.fidelity = choice;
     return Events(events);
   }
+  if (zoo_app->parsed()) return RunZoo(zoo);
   sweep.fidelity = choice;
   sweep.seeds = ParseSeedRange(seeds);
   if (!duration.empty()) sweep.wall_ns_max = ParseDuration(duration);

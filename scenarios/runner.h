@@ -37,6 +37,7 @@ struct RunResult {
   std::string story;            // for people, several lines; empty when fine
   uint64_t digest = 0;          // of all events
   uint64_t events = 0;
+  sim::EventCounts events_by_kind{};
   uint64_t virtual_ms = 0;
   uint64_t operations = 0;      // begun by clients, and of those
   uint64_t answered = 0;

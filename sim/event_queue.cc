@@ -14,22 +14,10 @@ constexpr size_t kStaleSlack = 64;  // stale entries that are not worth a rebuil
 }  // namespace
 
 std::string_view EventKindName(EventKind kind) {
-  switch (kind) {
-    case EventKind::kRun: return "run";
-    case EventKind::kTimer: return "timer";
-    case EventKind::kConnect: return "connect";
-    case EventKind::kConnected: return "connected";
-    case EventKind::kData: return "data";
-    case EventKind::kFin: return "fin";
-    case EventKind::kWindow: return "window";
-    case EventKind::kReset: return "reset";
-    case EventKind::kRetry: return "retry";
-    case EventKind::kMessage: return "message";
-    case EventKind::kDisk: return "disk";
-    case EventKind::kBackground: return "background";
-    case EventKind::kControl: return "control";
-  }
-  return "unknown";
+  static constexpr std::string_view kNames[] = {"run", "timer",  "connect", "connected", "data", "fin",       "window",
+                                                "reset", "retry", "message", "disk",     "background", "control"};
+  static_assert(std::size(kNames) == kEventKindCount);
+  return kNames[static_cast<size_t>(kind)];
 }
 
 std::string FormatEventRecord(const EventRecord& record) {
@@ -85,6 +73,7 @@ bool EventQueue::Pop(Event& event) {
   CHECK(top.time >= now_);
   now_ = top.time;
   ++popped_;
+  ++popped_by_kind_[static_cast<size_t>(event.kind)];
   digest_.Add(static_cast<uint64_t>(top.time));
   digest_.Add(static_cast<uint64_t>(event.kind) << 32 | event.target);
   digest_.Add(event.subject ^ MixWord(event.value ^ MixWord(event.fingerprint)));

@@ -8,6 +8,7 @@
 // the slot at once and leaves a stale entry in the heap; the heap is rebuilt when most of it is stale.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -35,6 +36,10 @@ enum class EventKind : uint8_t {
   kBackground,  // an off-loaded function or a name look-up ended
   kControl,     // the world's own: plans, workloads, judges
 };
+inline constexpr size_t kEventKindCount = static_cast<size_t>(EventKind::kControl) + 1;
+using EventCounts = std::array<uint64_t, kEventKindCount>;  // by kind
+
+std::string_view EventKindName(EventKind kind);
 
 struct Event {
   EventKind kind = EventKind::kControl;
@@ -52,9 +57,6 @@ struct EventRecord {
   uint64_t digest = 0;  // of the run up to this event and with it
   Event event;
 };
-
-// A word for `kind`.
-std::string_view EventKindName(EventKind kind);
 
 // One line: number, time, endpoint, kind, fields, and the event that pushed it.
 std::string FormatEventRecord(const EventRecord& record);
@@ -95,6 +97,7 @@ class EventQueue {
   void AdvanceTo(int64_t time);
   // How many events were popped: the number of the current one.
   uint64_t popped() const { return popped_; }
+  const EventCounts& popped_by_kind() const { return popped_by_kind_; }
   uint64_t digest() const { return digest_.value(); }
   size_t size() const { return heap_.size() - stale_; }
 
@@ -128,6 +131,7 @@ class EventQueue {
   int64_t now_ = 0;
   uint64_t sequence_ = 0;
   uint64_t popped_ = 0;
+  EventCounts popped_by_kind_{};
   uint64_t cause_ = 0;
   size_t stale_ = 0;  // entries of heap_ whose slot was freed by Cancel
   uint32_t free_ = kNoSlot;
