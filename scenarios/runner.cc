@@ -91,6 +91,10 @@ class Run {
       universe.trace().Enable(options_.trace ? LogLevel::kDebug : LogLevel::kWarn, 1);
       universe.trace().SetSink([](void* context, const sim::TraceRecord& line) { static_cast<Run*>(context)->OnTrace(line); }, this);
     }
+    if (options_.event) {
+      universe.queue().SetSink(
+          [](void* context, const sim::EventRecord& record) { static_cast<Run*>(context)->options_.event(record); }, this);
+    }
     ArmSettings();
     for (const ClockSetting& clock : scenario_.clocks()) universe.SetDrift(clock.member() - 1, clock.drift_ppm());
     RefreshLinks();

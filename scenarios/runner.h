@@ -27,6 +27,7 @@ struct RunOptions {
   std::function<void()> at_stop;                      // called there, then the run goes on; empty: the run ends there
   std::function<void(std::string_view)> trace;        // hears each trace line; empty: none, at no cost
   StoryDepth story = StoryDepth::kShort;
+  std::function<void(const sim::EventRecord&)> event; // hears each event before it is handled; empty: none, at no cost
 };
 
 // What became of a run; the numbers are the exit codes of the command line.

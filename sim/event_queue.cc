@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_format.h"
 #include "core/base/check.h"
 
 namespace detcd::sim {
@@ -17,6 +18,13 @@ std::string_view EventKindName(EventKind kind) {
                                                 "reset", "retry", "message", "disk",     "background", "control"};
   static_assert(std::size(kNames) == kEventKindCount);
   return kNames[static_cast<size_t>(kind)];
+}
+
+std::string FormatEventRecord(const EventRecord& record) {
+  const Event& event = record.event;
+  return absl::StrFormat("#%d<-#%d %d.%06d ms e%d %s subject=%x value=%x fingerprint=%016x", record.number, event.cause,
+                         record.time / 1'000'000, record.time % 1'000'000, event.target, EventKindName(event.kind),
+                         event.subject, event.value, event.fingerprint);
 }
 
 EventId EventQueue::Push(int64_t time, uint64_t source, const Event& event) {
@@ -69,6 +77,7 @@ bool EventQueue::Pop(Event& event) {
   digest_.Add(static_cast<uint64_t>(top.time));
   digest_.Add(static_cast<uint64_t>(event.kind) << 32 | event.target);
   digest_.Add(event.subject ^ MixWord(event.value ^ MixWord(event.fingerprint)));
+  if (sink_ != nullptr) sink_(sink_context_, {.number = popped_, .time = now_, .digest = digest_.value(), .event = event});
   return true;
 }
 

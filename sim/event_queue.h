@@ -10,6 +10,7 @@
 
 #include <array>
 #include <cstdint>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -49,6 +50,17 @@ struct Event {
   uint64_t cause = 0;        // set by Push: the event whose handling pushed this one, for traces
 };
 
+// An event as it was popped, for those who compare runs.
+struct EventRecord {
+  uint64_t number = 0;  // from 1, in the order of popping
+  int64_t time = 0;     // true nanoseconds
+  uint64_t digest = 0;  // of the run up to this event and with it
+  Event event;
+};
+
+// One line: number, time, endpoint, kind, fields, and the event that pushed it.
+std::string FormatEventRecord(const EventRecord& record);
+
 // Names a pushed event for Cancel. The default names none.
 struct EventId {
   uint32_t slot = 0;
@@ -57,7 +69,13 @@ struct EventId {
 
 class EventQueue {
  public:
+  // Hears each event before it is handled. May not touch the queue.
+  using Sink = void (*)(void* context, const EventRecord& record);
+
   explicit EventQueue(uint64_t seed) : seed_(seed) {}
+
+  // From now on; nullptr: nobody hears, at the cost of one branch.
+  void SetSink(Sink sink, void* context) { sink_ = sink, sink_context_ = context; }
 
   // Adds an event at `time` (true nanoseconds; a past time means now). Events with equal `source` and time keep their
   // order.
@@ -118,6 +136,8 @@ class EventQueue {
   size_t stale_ = 0;  // entries of heap_ whose slot was freed by Cancel
   uint32_t free_ = kNoSlot;
   Digest digest_;
+  Sink sink_ = nullptr;
+  void* sink_context_ = nullptr;
   std::vector<Entry> heap_;  // 4-ary: half the levels of a binary heap, children share cache lines
   std::vector<Slot> slots_;
 
