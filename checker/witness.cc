@@ -181,9 +181,9 @@ std::string ValuesTrouble(const Request& request, const Answer& answer, std::vec
   if (!RestsOnRevisions(request)) return RangeTrouble(request, answer, std::move(pairs));
   auto count = static_cast<int64_t>(pairs.size());
   if (answer.count != count) return absl::StrFormat("count %d instead of %d", answer.count, count);
-  for (ObservedKeyValue expected : answer.kvs) {
+  for (const ObservedKeyValue& expected : answer.kvs) {
     auto same = std::ranges::find(pairs, expected.key, &ObservedKeyValue::key);
-    if (same == pairs.end() || (!request.keys_only && same->value != expected.value)) {
+    if (same == pairs.end() || expected.value != (request.keys_only ? "" : same->value)) {
       return absl::StrFormat("%s=%s, which is not there (or twice)", expected.key, expected.value);
     }
     pairs.erase(same);
