@@ -286,6 +286,7 @@ class PartSearch {
       ++cursor.optional;
       if (done_[fact] || (f.elder != kNoNumber && !done_[f.elder])) continue;
       if (author != nullptr && !MayBe(f, *author)) continue;
+      if (!revisions_ && !IsNeededNext(f)) continue;
       if (Fits(fact) && !FloatingComesFirst(f)) return fact;
     }
     cursor.optional = optional_.size();
@@ -297,6 +298,24 @@ class PartSearch {
     if (fact.kind != FactKind::kPut || fact.first != author.key) return false;
     uint32_t value = fact.ignore_value ? slots_[fact.first].value : fact.value;
     return author.value == kNoNumber || author.value == value;
+  }
+
+  // kValues: whether a fact in reach may be the next after `unanswered` that must be. One without an answer can be moved
+  // behind all that does not touch its keys, and is void where the next change of them hides it: so a put stands before
+  // one that shows it (with no others between that must be), a delete before one that touches its keys.
+  bool IsNeededNext(const Fact& unanswered) const {
+    auto needs = [&](const Fact& fact) {
+      if (unanswered.kind == FactKind::kPut) return ShowsPresence(fact, unanswered);
+      return fact.first < unanswered.last && unanswered.first < fact.last;
+    };
+    for (size_t i = floats_left_.head(); i != floating_.size(); i = floats_left_.next(i)) {
+      if (needs(all_.facts[floating_[i]])) return true;
+    }
+    size_t event = events_left_.head();
+    for (; event != events_.size() && events_[event].is_call; event = events_left_.next(event)) {
+      if (needs(all_.facts[events_[event].fact])) return true;
+    }
+    return false;
   }
 
   // --- whether a fact fits the present state ---

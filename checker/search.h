@@ -12,7 +12,8 @@
 //   order it can be moved here. It is not enough that it leaves the present state as it is: a put of the present value,
 //   or an unknown delete that finds nothing now, may be needed later.
 // - An unknown operation is considered only if some answer can need its effect; with revisions, only for a revision
-//   below the highest one seen that no answered operation owns, and of several with one effect only the oldest.
+//   below the highest one seen that no answered operation owns; without, just before an operation that may show it. Of
+//   several with one effect only the oldest.
 // - With revisions, a state is left only when nothing that is to be placed at its revision remains.
 // - Without revisions, keys that no operation links are searched apart; legal orders can be merged (Herlihy & Wing 1990,
 //   locality). Budgets grow by turns, so that one hard part does not hide a cheap illegal one.
@@ -34,7 +35,7 @@ namespace detcd::checker {
 
 struct SearchOptions {
   Evidence evidence = Evidence::kAll;
-  uint64_t steps_max = 10'000'000;         // over all parts and both searches
+  uint64_t steps_max = 10'000'000;         // over all parts and both searches; passed by a few reads at most
   uint32_t fingerprint_bits = 128;         // of the first search, in [1, 128]; fewer let a test see what collisions do
   bool confirm = true;                     // search again before saying illegal; off only in tests of collisions
 };

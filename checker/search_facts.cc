@@ -15,6 +15,27 @@ bool IsPlain(const Request& request) {
          !request.keys_only && !request.count_only && !RestsOnRevisions(request);
 }
 
+// Whether `pairs` are all that is live in the fact's range.
+bool ListsAll(const Fact& fact) {
+  switch (fact.kind) {
+    case FactKind::kPut: return fact.shows_pairs;
+    case FactKind::kDelete: return fact.shows_pairs || fact.count == 0;
+    case FactKind::kRange: return fact.plain;
+    case FactKind::kAbsent: return true;
+    case FactKind::kRevision: case FactKind::kBelow: case FactKind::kAbove: case FactKind::kImpossible: return false;
+  }
+  return false;
+}
+
+// Whether the fact may need that one of the keys [first, last), all in its range, is not there.
+bool ShowsAbsence(const Fact& other, uint32_t first, uint32_t last) {
+  if (!ListsAll(other)) return other.kind != FactKind::kPut;  // its count may need the absence
+  for (uint32_t key = first; key < last; ++key) {
+    if (std::ranges::find(other.pairs, key, &FactPair::key) == other.pairs.end()) return true;
+  }
+  return false;
+}
+
 class Maker {
  public:
   Maker(std::span<const Operation> history, Evidence evidence) {
@@ -148,30 +169,6 @@ class Maker {
     return false;
   }
 
-  // Whether `pairs` are all that is live in the fact's range.
-  static bool ListsAll(const Fact& fact) {
-    switch (fact.kind) {
-      case FactKind::kPut: return fact.shows_pairs;
-      case FactKind::kDelete: return fact.shows_pairs || fact.count == 0;
-      case FactKind::kRange: return fact.plain;
-      case FactKind::kAbsent: return true;
-      case FactKind::kRevision: case FactKind::kBelow: case FactKind::kAbove: case FactKind::kImpossible: return false;
-    }
-    return false;
-  }
-  static bool ShowsPresence(const Fact& other, const Fact& put) {
-    if (!ListsAll(other)) return other.kind != FactKind::kPut || other.ignore_value;
-    return std::ranges::any_of(
-        other.pairs, [&](const FactPair& pair) { return pair.key == put.first && pair.value == put.value; });
-  }
-  static bool ShowsAbsence(const Fact& other, uint32_t first, uint32_t last) {
-    if (!ListsAll(other)) return other.kind != FactKind::kPut;  // its count may need the absence
-    for (uint32_t key = first; key < last; ++key) {
-      if (std::ranges::find(other.pairs, key, &FactPair::key) == other.pairs.end()) return true;
-    }
-    return false;
-  }
-
   void LinkElders() {
     std::map<std::tuple<FactKind, bool, uint32_t, uint32_t, uint32_t>, uint32_t> latest;
     for (uint32_t i = 0; i < result_.facts.size(); ++i) {
@@ -205,6 +202,13 @@ class Maker {
 };
 
 }  // namespace
+
+bool ShowsPresence(const Fact& fact, const Fact& put) {
+  if (fact.first > put.first || put.first >= fact.last) return false;
+  if (!ListsAll(fact)) return fact.kind != FactKind::kPut || fact.ignore_value;  // its count may need the presence
+  return std::ranges::any_of(
+      fact.pairs, [&](const FactPair& pair) { return pair.key == put.first && pair.value == put.value; });
+}
 
 Facts MakeFacts(std::span<const Operation> history, Evidence evidence) { return Maker(history, evidence).Make(); }
 

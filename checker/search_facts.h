@@ -72,6 +72,9 @@ struct Facts {
 
 Facts MakeFacts(std::span<const Operation> history, Evidence evidence);
 
+// kValues: whether `put`, a fact without an answer, may be what `fact` shows.
+bool ShowsPresence(const Fact& fact, const Fact& put);
+
 // kValues: facts (by number, ascending) that share keys, directly or through others. kAll: one part.
 std::vector<std::vector<uint32_t>> Parts(const Facts& facts);
 

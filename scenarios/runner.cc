@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_format.h"
 #include "checker/report.h"
+#include "checker/triage.h"
 #include "core/base/check.h"
 #include "scenarios/settings.h"
 #include "sim/world.h"
@@ -406,7 +407,11 @@ class Run {
     }
     if (!result.violation.has_value()) return result;
     result.verdict = result.violation->property == "convergence" ? Verdict::kNotLive : Verdict::kViolation;
-    result.story = checker::Tell(*result.violation, world_.history()) + "\n" + world_.Describe();
+    result.story = checker::Tell(*result.violation, world_.history());
+    const checker::Opinion opinion = checker::Classify(*result.violation, world_.history());
+    if (opinion.triage == checker::Triage::kDisagreement) result.verdict = Verdict::kUndetermined;
+    if (!opinion.sentence.empty()) result.story += "second opinion: " + opinion.sentence + "\n";
+    result.story += "\n" + world_.Describe();
     return result;
   }
 

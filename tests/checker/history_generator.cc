@@ -33,14 +33,16 @@ void SelectPairs(const Request& request, std::vector<ObservedKeyValue> pairs, An
   answer.kvs = std::move(pairs);
 }
 
-Request DrawRequest(Draws& draws, size_t number, size_t keys, int64_t revision) {
+Request DrawRequest(Draws& draws, size_t number, const HistoryOptions& options, int64_t revision) {
   Request request;
-  request.key = "k" + std::to_string(draws.Below(keys));
+  request.key = "k" + std::to_string(draws.Below(options.keys));
   uint64_t kind = draws.Below(10);
   if (kind < 4) {
     request.kind = OperationKind::kPut;
     request.ignore_value = draws.Chance(15);
-    if (!request.ignore_value) request.value = "v" + std::to_string(number);
+    if (!request.ignore_value) {
+      request.value = "v" + std::to_string(options.values == 0 ? number : draws.Below(options.values));
+    }
     request.prev_kv = draws.Chance(40);
   } else if (kind < 6) {
     request.kind = OperationKind::kDelete;
@@ -173,7 +175,7 @@ History GenerateHistory(uint64_t seed, const HistoryOptions& options) {
       if (history.operations.size() < options.operations) {
         size_t index = history.operations.size();
         Operation operation{.id = index + 1, .client = number};
-        operation.request = DrawRequest(draws, index, options.keys, revision);
+        operation.request = DrawRequest(draws, index, options, revision);
         history.operations.push_back(operation);
         history.events.push_back({.kind = Kind::kCall, .operation = index});
         client = {.operation = index};

@@ -55,6 +55,7 @@ struct HistoryOptions {
   size_t clients = 3;
   size_t keys = 3;
   uint64_t unknown_percent = 20;
+  size_t values = 0;  // how many different values puts draw from; 0: each has its own
 };
 History GenerateHistory(uint64_t seed, const HistoryOptions& options);
 

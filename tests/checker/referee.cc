@@ -19,23 +19,26 @@ constexpr uint64_t kOracleTriesMax = 200'000;
 constexpr int kCorruptionTries = 6;
 
 // The operations, and one more for each revision of the log: a serializable read of all keys at that revision, which
-// ended when it was committed. It shows the content of the revision, and that its author was called before.
+// ended when it was committed. It shows the content of the revision, and that its author was called before. At the end a
+// read that is not serializable: there are no further revisions.
 std::vector<Operation> WithLogAsReads(const History& history) {
   std::vector<Operation> operations = history.operations;
   SpecState state;
   int64_t revision = 1;
+  auto add_read = [&](bool serializable, uint64_t call, uint64_t end) {
+    Operation read{.id = operations.size() + 1, .call = {.event = call}, .end = {.event = end}};
+    read.request = {.key = std::string(1, '\0'), .range_end = std::string(1, '\0'), .serializable = serializable};
+    read.outcome = Outcome::kAnswered;
+    read.answer = RunSpec(read.request, state, revision);
+    operations.push_back(std::move(read));
+  };
   for (size_t i = 0; i < history.events.size(); ++i) {
     if (history.events[i].kind != Kind::kCommit) continue;
     int64_t before = revision;
     RunSpec(history.events[i].committed, state, revision);
-    if (revision == before) continue;
-    Operation read{.id = operations.size() + 1, .outcome = Outcome::kAnswered};
-    read.request = {.range_end = std::string(1, '\0'), .serializable = true};
-    read.request.key = std::string(1, '\0');
-    read.end.event = i + 1;
-    read.answer = RunSpec(read.request, state, revision);
-    operations.push_back(std::move(read));
+    if (revision > before) add_read(true, 0, i + 1);
   }
+  add_read(false, history.events.size() + 1, history.events.size() + 2);
   return operations;
 }
 
@@ -117,7 +120,10 @@ class Comparer {
 Comparison CompareJudges(uint64_t seed, size_t operations_max) {
   Draws draws(seed ^ 0x5EED'0F'C0D5u);
   HistoryOptions options{.operations = 1 + draws.Below(operations_max)};
-  options.clients = 2 + draws.Below(3);
+  options.clients = 2 + draws.Below(4);
+  options.keys = 1 + draws.Below(4);
+  options.unknown_percent = 20 * draws.Below(4);
+  options.values = draws.Chance(30) ? 2 : 0;
   Comparison comparison{.corruption = "nothing", .history = GenerateHistory(seed, options)};
   if (draws.Chance(90)) {
     std::optional<std::string_view> way;
