@@ -227,7 +227,8 @@ class PartSearch {
       if (revision_ != cut->revision) return;
     } else {
       if (floats_left_.head() != floating_.size()) return;
-      // One without an answer, placed or not, makes the state uncertain.
+      // One without an answer, placed or not, makes the state uncertain; one called later may be placed by now.
+      if (optional_placed_ > 0) return;
       if (!optional_.empty() && all_.facts[optional_.front()].claim.call < cut->at) return;
     }
     floor_ = stack_.size();
@@ -461,7 +462,10 @@ class PartSearch {
   // Keeps the counts of what is left.
   void Count(const Fact& fact, bool back) {
     if (fact.pinned && fact.reads_only) reads_left_[fact.revision] += back ? 1 : -1;
-    if (!fact.claim.must) return;
+    if (!fact.claim.must) {
+      optional_placed_ += back ? ~size_t{0} : size_t{1};
+      return;
+    }
     must_left_ += back ? size_t{1} : ~size_t{0};
     if (!fact.claim.floating) musts_placed_ += back ? ~size_t{0} : size_t{1};
   }
@@ -489,6 +493,7 @@ class PartSearch {
   int64_t revision_ = 1;
   std::vector<bool> done_;                    // by fact
   size_t must_left_ = 0;
+  size_t optional_placed_ = 0;
   size_t musts_placed_ = 0;                   // without floating ones
   Fingerprint print_;                         // of done_ and slots_
   std::vector<Frame> stack_;

@@ -102,7 +102,7 @@ class Comparer {
     if (!oracle.has_value()) {
       comparison_.oracle_gave_up = true;
     } else {
-      Expect(search == *oracle, who);
+      Expect(search == *oracle, who + (search ? " (search: legal)" : " (search: illegal)"));
     }
   }
 
