@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_format.h"
 #include "checker/report.h"
+#include "checker/triage.h"
 #include "core/base/check.h"
 #include "scenarios/recorder.h"
 #include "scenarios/settings.h"
@@ -509,7 +510,13 @@ class Run {
     }
     if (!result.violation.has_value()) return result;
     result.verdict = result.violation->property == "convergence" ? Verdict::kNotLive : Verdict::kViolation;
-    result.story = checker::Tell(*result.violation, world_.history()) + Story(*result.violation) + "\n" + world_.Describe();
+    result.story = checker::Tell(*result.violation, world_.history()) + Story(*result.violation);
+    const checker::Opinion opinion = checker::Classify(*result.violation, world_.history());
+    if (opinion.triage == checker::Triage::kDisagreement) result.verdict = Verdict::kUndetermined;
+    if (!opinion.sentence.empty()) result.story += "second opinion: " + opinion.sentence + "
+";
+    result.story += "
+" + world_.Describe();
     return result;
   }
 
