@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -440,6 +441,64 @@ Edits OneKey(const Scenario& scenario, uint32_t) {
   return edits;
 }
 
+// --- Second chances ---
+
+// A failure that takes luck may not survive the loss of a line only because every draw after it is another. So each edit
+// is tried under other base seeds too, of which the result keeps the one that failed.
+constexpr uint64_t kSecondSeeds = 3;
+
+std::vector<ShrinkEdit> Reseeded(const std::vector<ShrinkEdit>& edits) {
+  std::vector<ShrinkEdit> reseeded;
+  for (const ShrinkEdit& edit : edits) {
+    for (uint64_t more = 1; more <= kSecondSeeds; ++more) {
+      reseeded.push_back([edit, more](Scenario& candidate) {
+        const std::string before = candidate.SerializeAsString();
+        edit(candidate);
+        // An edit with nothing left to do must not become a change of the seed alone: that never ends.
+        if (candidate.SerializeAsString() != before) candidate.set_seed(candidate.seed() + more);
+      });
+    }
+  }
+  return reseeded;
+}
+
+ShrinkPass Reseeded(const ShrinkPass& pass) {
+  return {pass.name + ", other seeds", pass.levels,
+          [edits = pass.edits](const Scenario& scenario, uint32_t level) { return Reseeded(edits(scenario, level)); }};
+}
+
+// The members that faults name become the first ones, so that the others can go.
+Edits NamedMembers(const Scenario& scenario, uint32_t) {
+  const uint32_t members = scenario.members() != 0 ? scenario.members() : 3;
+  std::set<uint32_t> named;
+  Scenario copy = scenario;
+  for (Episode& episode : *copy.mutable_episodes()) {
+    for (const Numbers* list : MemberLists(episode)) named.insert(list->begin(), list->end());
+    if (episode.has_drift()) named.insert(episode.drift().member());
+  }
+  std::map<uint32_t, uint32_t> numbers;
+  for (const uint32_t member : named) numbers.insert({member, static_cast<uint32_t>(numbers.size() + 1)});
+  for (uint32_t member = 1; member <= members; ++member) {
+    numbers.insert({member, static_cast<uint32_t>(numbers.size() + 1)});
+  }
+  Edits edits;
+  for (uint32_t fewer = 1; fewer < members; fewer += 2) {
+    edits.push_back([numbers, fewer](Scenario& candidate) {
+      if (fewer >= candidate.members()) return;
+      for (Episode& episode : *candidate.mutable_episodes()) {
+        for (Numbers* list : MemberLists(episode)) {
+          for (uint32_t& member : *list) member = numbers.at(member);
+          std::sort(list->begin(), list->end());
+        }
+        if (episode.has_drift()) episode.mutable_drift()->set_member(numbers.at(episode.drift().member()));
+      }
+      for (ClockSetting& clock : *candidate.mutable_clocks()) clock.set_member(numbers.at(clock.member()));
+      KeepMembers(candidate, fewer);
+    });
+  }
+  return edits;
+}
+
 // --- Hardening ---
 
 // Election timeouts are drawn from [T, 2T) of a member's own clock: one clock that is fast among slow ones decides who
@@ -515,6 +574,17 @@ ShrinkPasses MakeShrinkPasses() {
       {"options of calls", 2, CallFields},
       {"reads of one key", 1, OneKey},
       {"round numbers", 3, Rounding},
+  };
+  passes.second_chances = {
+      Reseeded(ShrinkPass{"members that faults name", 1, NamedMembers}),
+      Reseeded(ShrinkPass{"fault families", 1, Families}),
+      Reseeded(ShrinkPass{"the end", 1, End}),
+      Reseeded(ShrinkPass{"the beginning", 1, Start}),
+      Reseeded(ShrinkPass{"episodes", kListLevels, Episodes}),
+      Reseeded(ShrinkPass{"operations", kListLevels, Operations}),
+      Reseeded(ShrinkPass{"clients", 1, Clients}),
+      Reseeded(ShrinkPass{"settings", 1, Settings}),
+      Reseeded(ShrinkPass{"constant latencies", 1, Constants}),
   };
   passes.hardenings = {
       {"who leads first", 1, FirstLeader},
