@@ -13,8 +13,10 @@
 #include "core/base/probe.h"
 #include "scenarios/build_id.h"
 #include "scenarios/command_files.h"
+#include "scenarios/diverge.h"
 #include "scenarios/runner.h"
 #include "scenarios/scenario_text.h"
+#include "scenarios/surroundings.h"
 #include "scenarios/sweep.h"
 #include "scenarios/sweep_screen.h"
 #include "scenarios/sweep_totals.h"
@@ -39,6 +41,12 @@ bool IsTraced() {
     if (line.rfind("TracerPid:", 0) == 0) return line.find_first_of("123456789") != std::string::npos;
   }
   return false;
+}
+
+// What to do about a failure: a run that was two runs is compared, any other is run again.
+std::string ReplayOfFailure(const std::string& program, const SeedReport& report, FidelityChoice fidelity) {
+  if (report.property() != kDivergence) return ReplayOfSeed(program, report.seed(), fidelity);
+  return absl::StrFormat("%s diverge --seed %d --fidelity %s", Quoted(program), report.seed(), FidelityText(fidelity));
 }
 
 // The places of AllProbes that were reached since the last call in this process.
@@ -68,6 +76,13 @@ void PrintRun(const SeedReport& report, bool stopped) {
   std::printf("digest: %016llx\n", static_cast<unsigned long long>(report.digest()));
   std::printf("%s\n", CountsText(report.events(), report.virtual_ms(), report.operations(), report.answered(), report.refused(),
                                  report.unknown(), report.leader_changes()).c_str());
+  std::printf("by kind    ");
+  for (int i = 0; i < report.events_by_kind_size(); ++i) {
+    if (report.events_by_kind(i) == 0) continue;
+    std::printf(" %s %llu", std::string(sim::EventKindName(static_cast<sim::EventKind>(i))).c_str(),
+                static_cast<unsigned long long>(report.events_by_kind(i)));
+  }
+  std::printf("\nCPU time    %.1f ms\n", static_cast<double>(report.cpu_ns()) / 1e6);
 }
 
 }  // namespace
@@ -121,7 +136,8 @@ int Run(const RunCommand& command) {
   if (!command.trace_file.empty()) OutputFile(command.trace_file).Close();  // complains now, not in a worker
   // In the process that runs it, because that is where the file is open.
   const auto run = [&](std::function<void()> at_stop) {
-    RunOptions options{.stop_at_event = command.stop_at_event, .at_stop = std::move(at_stop), .trace = {}, .story = command.story};
+    RunOptions options{
+        .stop_at_event = command.stop_at_event, .at_stop = std::move(at_stop), .trace = {}, .story = command.story, .event = {}};
     if (command.trace_file.empty()) return RunOne(scenario, options);
     OutputFile trace(command.trace_file);
     options.trace = [&trace](std::string_view line) {
@@ -194,7 +210,7 @@ class Campaign final : public SweepListener {
     failure.set_signature(seed.signature());
     failure.set_sentence(seed.sentence());
     failure.set_digest(digest);
-    failure.set_replay(ReplayOfSeed(command_.program, seed.seed(), command_.fidelity));
+    failure.set_replay(ReplayOfFailure(command_.program, seed, command_.fidelity));
     screen_.ShowFailure(failure);
     // What is kept does not grow with a sweep in which everything fails.
     if (report_.failures_size() >= kFailuresKeptMax) return;
@@ -247,9 +263,55 @@ int RunSweep(const SweepCommand& command) {
                              .jobs = jobs,
                              .wall_ns_max = command.wall_ns_max,
                              .failures_max = command.failures_max,
+                             .twin_share = command.twice ? 1u : kTwinShare,
                              .twin_command = {command.program, "serve", "--fidelity", FidelityText(command.fidelity)}};
+  if (const std::string trouble = LayoutTrouble(); !trouble.empty()) {
+    std::printf("second runs get the same addresses as the first, but for their heap: %s\n", trouble.c_str());
+  }
   Campaign campaign(command, jobs);
   return campaign.End(Sweep(options, SwarmRun(command.fidelity), campaign));
+}
+
+int RunDiverge(const DivergeCommand& command) {
+  constexpr const char* kThisProgram = "/proc/self/exe";
+  const bool two_files = command.files.size() == 2;
+  const bool two_programs = command.binary_a != command.binary_b;
+  const auto side = [&](const char* letter, const std::string& binary, const std::string& file) {
+    RunSide made;
+    made.command = {binary.empty() ? kThisProgram : binary, "events"};
+    if (command.seed) {
+      made.command.insert(made.command.end(),
+                          {"--seed", absl::StrFormat("%d", *command.seed), "--fidelity", FidelityText(command.fidelity)});
+    } else {
+      made.command.push_back(file);
+    }
+    made.name = absl::StrFormat("%s: %s, %s", letter, binary.empty() ? command.program : binary,
+                                command.seed ? absl::StrFormat("seed %d", *command.seed) : file);
+    return made;
+  };
+  const RunSide a = side("A", command.binary_a, command.seed ? "" : command.files.front());
+  RunSide b = side("B", command.binary_b, command.seed ? "" : command.files.back());
+  // A difference has one reason only: surroundings differ where nothing else does.
+  if (!two_files && !two_programs) {
+    b.other_surroundings = true;
+    b.name += ", under other surroundings";
+    if (const std::string trouble = LayoutTrouble(); !trouble.empty()) {
+      std::printf("both sides get the same addresses, but for their heap: %s\n", trouble.c_str());
+    }
+  }
+  DivergeOptions options;
+  if (command.checkpoint_interval != 0) options.checkpoint_interval = command.checkpoint_interval;
+  const Comparison comparison = Diverge(a, b, options);
+  if (comparison.likeness == Likeness::kUnknown) throw UsageError{"diverge: " + comparison.story};
+  std::printf("%s", comparison.story.c_str());
+  return comparison.likeness == Likeness::kEqual ? 0 : static_cast<int>(Verdict::kUndetermined);
+}
+
+int Events(const EventsCommand& command) {
+  const Scenario scenario = command.seed ? MakeSwarm(*command.seed, command.fidelity) : ReadScenario(command.scenario_file);
+  if (command.other_heap) DisturbHeap(scenario.seed());
+  PrintEvents(scenario, command.request);
+  return 0;
 }
 
 void ServeSwarm(FidelityChoice fidelity) { ServeSeeds(SwarmRun(fidelity)); }

@@ -16,6 +16,7 @@ namespace detcd::scenario {
 namespace {
 
 using sim::EndpointId;
+using sim::FaultKind;
 using sim::LinkLaw;
 using sim::World;
 
@@ -90,6 +91,11 @@ class Run {
       universe.trace().Enable(options_.trace ? LogLevel::kDebug : LogLevel::kWarn, 1);
       universe.trace().SetSink([](void* context, const sim::TraceRecord& line) { static_cast<Run*>(context)->OnTrace(line); }, this);
     }
+    if (options_.event) {
+      universe.queue().SetSink(
+          [](void* context, const sim::EventRecord& record) { static_cast<Run*>(context)->options_.event(record); }, this);
+    }
+    ArmSettings();
     for (const ClockSetting& clock : scenario_.clocks()) universe.SetDrift(clock.member() - 1, clock.drift_ppm());
     RefreshLinks();
     KeyedRandom starts(scenario_.seed(), "scenario.start");
@@ -110,6 +116,78 @@ class Run {
       const Instant zero = universe.clock(world_.ClientEndpoint(client)).Local(0);
       world_.client(client).Plan(MakeOperation(operation, zero));
       last_operation_id_ = std::max<uint64_t>(last_operation_id_, operation.id());
+    }
+  }
+
+  // What the standing settings make possible.
+  void ArmSettings() {
+    sim::Effects& effects = world_.universe().effects();
+    const Links& links = scenario_.links();
+    if (links.delay().kind() == Law::BIMODAL && links.delay().slow_ppm() > 0) effects.Armed(FaultKind::kDelaySpike);
+    if (world_.members() > 1) ArmLoss(links.loss_ppm(), links.duplicate_ppm());
+    const Law& sync = scenario_.disks().sync();
+    if (sync.kind() == Law::BIMODAL && sync.slow_ppm() > 0) effects.Armed(FaultKind::kSlowSync);
+    for (const ClockSetting& clock : scenario_.clocks()) {
+      if (clock.drift_ppm() != 0) effects.Armed(FaultKind::kClockDrift);
+    }
+  }
+
+  // Loss and duplication of peer messages; bytes of streams can only be late, and in the end reset.
+  void ArmLoss(uint32_t loss_ppm, uint32_t duplicate_ppm) {
+    sim::Effects& effects = world_.universe().effects();
+    if (loss_ppm > 0) effects.Armed(IsWire() ? FaultKind::kSegmentLoss : FaultKind::kMessageLoss);
+    if (duplicate_ppm == 0 || IsWire()) return;
+    effects.Armed(FaultKind::kMessageDuplicate);
+    effects.Armed(FaultKind::kMessageReorder);
+  }
+
+  // Once for each kind that an episode makes possible. One that blocks or hits nobody (a group of all members) arms
+  // nothing.
+  void Arm(const Episode& episode) {
+    sim::Effects& effects = world_.universe().effects();
+    switch (episode.fault_case()) {
+      case Episode::kPartition:
+        if (!Others(episode.partition().group()).empty()) effects.Armed(FaultKind::kPartition);
+        break;
+      case Episode::kOneWay: {
+        const OneWay& way = episode.one_way();
+        const bool only_itself = way.from_size() == 1 && way.to_size() == 1 && way.from(0) == way.to(0);
+        if (!only_itself) effects.Armed(FaultKind::kOneWay);
+        break;
+      }
+      case Episode::kClientPartition:
+        if (episode.client_partition().clients_size() > 0) effects.Armed(FaultKind::kClientPartition);
+        break;
+      case Episode::kSlow:
+        effects.Armed(FaultKind::kSlowLink);
+        break;
+      case Episode::kLoss:
+        if (world_.members() > 1) ArmLoss(episode.loss().loss_ppm(), episode.loss().duplicate_ppm());
+        break;
+      case Episode::kResets:
+        if (IsWire()) effects.Armed(FaultKind::kStreamReset);
+        break;
+      case Episode::kCrash:
+        if (episode.crash().survival() == EVERYTHING) {
+          effects.Armed(FaultKind::kCrash);
+          break;
+        }
+        effects.Armed(FaultKind::kPowerLoss);
+        effects.Armed(FaultKind::kSectorLost);
+        effects.Armed(FaultKind::kSizeLost);
+        effects.Armed(FaultKind::kEntryLost);
+        break;
+      case Episode::kPause:
+        effects.Armed(FaultKind::kPause);
+        break;
+      case Episode::kSyncStall:
+        effects.Armed(FaultKind::kSyncStall);
+        break;
+      case Episode::kDrift:
+        if (episode.drift().drift_ppm() != 0) effects.Armed(FaultKind::kClockDrift);
+        break;
+      case Episode::FAULT_NOT_SET:
+        break;
     }
   }
 
@@ -149,6 +227,7 @@ class Run {
     if (recorder_) recorder_->OnEpisode(episode, index, true);
     sim::SimUniverse& universe = world_.universe();
     active_[index] = true;
+    Arm(episode);
     switch (episode.fault_case()) {
       case Episode::kPartition:
         universe.Partition(Endpoints(episode.partition().group()), Others(episode.partition().group()));
@@ -160,19 +239,13 @@ class Run {
         break;
       case Episode::kClientPartition:
         universe.Partition(ClientEndpoints(episode.client_partition().clients()),
-                           Endpoints(episode.client_partition().members()));
+                           Endpoints(episode.client_partition().members()), FaultKind::kClientPartition);
         break;
       case Episode::kSlow:
-        universe.effects().Armed(sim::FaultKind::kClog);
-        RefreshLinks();
-        break;
       case Episode::kLoss:
-        universe.effects().Armed(IsWire() ? sim::FaultKind::kSegmentLoss : sim::FaultKind::kMessageLoss);
-        if (episode.loss().duplicate_ppm() > 0 && !IsWire()) universe.effects().Armed(sim::FaultKind::kMessageDuplicate);
         RefreshLinks();
         break;
       case Episode::kResets:
-        universe.effects().Armed(sim::FaultKind::kStreamReset);
         resets_.push_back({.episode = index, .random = Draws(episode)});
         ScheduleReset(resets_.back());
         break;
@@ -214,7 +287,7 @@ class Run {
         break;
       case Episode::kClientPartition:
         universe.Rejoin(ClientEndpoints(episode.client_partition().clients()),
-                        Endpoints(episode.client_partition().members()));
+                        Endpoints(episode.client_partition().members()), FaultKind::kClientPartition);
         break;
       case Episode::kSlow:
       case Episode::kLoss:
@@ -238,7 +311,6 @@ class Run {
       if (recorder_) recorder_->OnCrash(member, CrashText(episode.crash().survival()));
       // What leaves everything as it was done is the end of a process; the others cut the power.
       if (episode.crash().survival() == EVERYTHING) {
-        world_.universe().effects().Armed(sim::FaultKind::kCrash);
         world_.EndMember(member);
       } else {
         world_.CrashMember(member, episode.crash().survival() == NOTHING ? sim::Survival::kNothing : sim::Survival::kMixed);
@@ -411,6 +483,7 @@ class Run {
     const sim::WorldCounts& counts = world_.counts();
     return {.digest = universe.digest(),
             .events = universe.queue().popped(),
+            .events_by_kind = universe.queue().popped_by_kind(),
             .virtual_ms = static_cast<uint64_t>(universe.now() / 1'000'000),
             .operations = counts.operations,
             .answered = counts.answered,

@@ -550,8 +550,8 @@ Edits Slower(const Scenario&, uint32_t) {
 Edits LongerFaults(const Scenario& scenario, uint32_t) {
   Edits edits;
   for (const Episode& episode : scenario.episodes()) {
-    for (const uint32_t factor : {2u, 4u}) {
-      edits.push_back([id = episode.id(), length = episode.for_ms() * factor](Scenario& candidate) {
+    for (const uint32_t factor : {2u, 8u}) {
+      edits.push_back([id = episode.id(), length = (episode.for_ms() + 10) * factor](Scenario& candidate) {
         for (Episode& changed : *candidate.mutable_episodes()) {
           if (changed.id() == id) changed.set_for_ms(length);
         }

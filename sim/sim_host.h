@@ -86,8 +86,9 @@ class SimHost final : public Host, public Events, public Clock, public Network, 
   void ClockChanged();
   // The processor does nothing before `time` (true nanoseconds).
   void PauseUntil(int64_t time) { paused_until_ = time > paused_until_ ? time : paused_until_; }
-  // Drops everything pending. Nothing is heard after this; timers that are left are dead.
-  void End();
+  // Drops everything pending. Nothing is heard after this; timers that are left are dead. Whether an event waited or an
+  // off-loaded function ran.
+  bool End();
 
   int64_t TrueNow() const { return parts_.context.queue.now() + lag_; }
   bool stopped() const { return stopped_; }

@@ -143,6 +143,7 @@ void World::CrashMember(uint32_t member, Survival survival) {
 
 void World::EndMember(uint32_t member) {
   universe_.End(member);
+  if (seats_[member]->node->HangUp()) universe_.EndNoticed(member);
   seats_[member]->node.reset();
 }
 
@@ -266,6 +267,9 @@ bool World::Settled() const {
     const checker::MemberObservation& seen = seat->watcher.seen();
     if (seat->node == nullptr || !seat->watcher.recovered()) return false;
     if (seen.last_index.value != committed_.marks.size() || seen.applied_index != seen.last_index) return false;
+    // Nobody waits for a read any more: what still stands in the queue would stand there for ever.
+    const auto* leader = std::get_if<raft::Leader>(&seat->node->member().raft()->role);
+    if (leader != nullptr && !leader->reads.empty()) return false;
   }
   return true;
 }

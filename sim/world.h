@@ -86,7 +86,8 @@ class World final : private ClientListener, private PeerCutObserver {
   // All faults are over: probers start to ask each member for a put and a linearizable read until both succeeded.
   // Operation ids from `first_id` on are theirs.
   void BeginProbing(uint64_t first_id, Duration longest_delay, Duration longest_sync);
-  // Every member has served, no client waits, and all members have applied all that is committed.
+  // Every member has served, no client waits, all members have applied all that is committed, and no leader still has
+  // reads to confirm.
   bool Settled() const;
   // Shows final states and ends the judging.
   void Finish();
