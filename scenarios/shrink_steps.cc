@@ -17,6 +17,7 @@ using Numbers = google::protobuf::RepeatedField<uint32_t>;
 using Edits = std::vector<ShrinkEdit>;
 
 constexpr uint32_t kListLevels = 13;
+constexpr uint32_t kTurnLevels = 6;
 constexpr uint32_t kCuts = 16;            // places at which a time is tried to be cut
 constexpr int kOperationsToEditMax = 60;  // above it the parts of single operations are not yet worth a run
 
@@ -52,6 +53,23 @@ Edits RemoveChunks(const List& list, uint32_t level, void (*remove)(Scenario&, c
 Edits Episodes(const Scenario& scenario, uint32_t level) { return RemoveChunks(scenario.episodes(), level, RemoveEpisodes); }
 Edits Operations(const Scenario& scenario, uint32_t level) {
   return RemoveChunks(scenario.operations(), level, RemoveOperations);
+}
+
+// A client asks the members in turn: what goes in whole turns leaves every later operation with its member.
+Edits Turns(const Scenario& scenario, uint32_t level) {
+  Edits edits;
+  const uint32_t members = scenario.members() != 0 ? scenario.members() : 3;
+  const size_t size = size_t{members} << (kTurnLevels - 1 - level);
+  const size_t step = level + 1 == kTurnLevels ? 1 : size / 2;
+  std::map<uint32_t, std::vector<uint32_t>> ids_of;  // by client
+  for (const Operation& operation : scenario.operations()) ids_of[operation.client()].push_back(operation.id());
+  for (const auto& [client, ids] : ids_of) {
+    for (size_t end = ids.size(); end >= size; end -= step) {
+      const std::set<uint32_t> gone(ids.begin() + static_cast<ptrdiff_t>(end - size), ids.begin() + static_cast<ptrdiff_t>(end));
+      edits.push_back([gone](Scenario& candidate) { RemoveOperations(candidate, gone); });
+    }
+  }
+  return edits;
 }
 
 Edits Families(const Scenario& scenario, uint32_t) {
@@ -571,6 +589,7 @@ ShrinkPasses MakeShrinkPasses() {
       {"fault families", 1, Families},
       {"the end", 1, End},
       {"episodes", kListLevels, Episodes},
+      {"turns of operations", kTurnLevels, Turns},
       {"operations", kListLevels, Operations},
       {"the beginning", 1, Start},
       {"members", 1, Members},
@@ -591,6 +610,7 @@ ShrinkPasses MakeShrinkPasses() {
       Reseeded(ShrinkPass{"the end", 1, End}),
       Reseeded(ShrinkPass{"the beginning", 1, Start}),
       Reseeded(ShrinkPass{"episodes", kListLevels, Episodes}),
+      Reseeded(ShrinkPass{"turns of operations", kTurnLevels, Turns}),
       Reseeded(ShrinkPass{"operations", kListLevels, Operations}),
       Reseeded(ShrinkPass{"clients", 1, Clients}),
       Reseeded(ShrinkPass{"settings", 1, Settings}),
