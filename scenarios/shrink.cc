@@ -27,6 +27,7 @@ class Shrinking {
     bool changed = true;
     while (changed && MayGoOn()) {
       changed = Round(passes_.reductions, 0);
+      if (!changed) changed = Round(passes_.second_chances, 0);
       if (!changed && progress_.others < kOtherSeedsWanted) changed = Round(passes_.hardenings, 1);
     }
     return {.best = best_, .progress = progress_, .minimal = !changed && MayGoOn()};

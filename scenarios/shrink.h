@@ -83,6 +83,8 @@ struct ShrinkResult {
 
 struct ShrinkPasses {
   std::vector<ShrinkPass> reductions;
+  // Reductions that are dearer, for when none of those above is left.
+  std::vector<ShrinkPass> second_chances;
   // What makes a failure less a matter of luck, though not smaller: tried when no reduction is left and the scenario fails
   // under fewer other seeds than wanted, and taken when that number rises.
   std::vector<ShrinkPass> hardenings;

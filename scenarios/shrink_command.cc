@@ -85,6 +85,8 @@ class WorkerJudge final : public ShrinkJudge {
   bool Interrupted() override { return interrupted_; }
   const SeedReport& last() const { return last_; }
   const std::string& signature() const { return signature_; }
+  // Of the runs that counted.
+  double CpuSeconds() const { return static_cast<double>(cpu_ns_) / 1e9; }
   const SeedLimits& limits() const { return limits_; }
 
  private:
@@ -101,6 +103,7 @@ class WorkerJudge final : public ShrinkJudge {
     Collect collect;
     const SweepEnd end = Sweep(options, [&](uint64_t number) { return RunOne(scenarios[number - 1], RunOptions()); }, collect);
     interrupted_ |= end.interrupted;
+    for (const SeedReport& report : collect.reports) cpu_ns_ += report.cpu_ns();
     return collect.reports;
   }
 
@@ -108,6 +111,7 @@ class WorkerJudge final : public ShrinkJudge {
   std::string signature_;
   SeedLimits limits_;
   SeedReport last_;  // of the last candidate that failed
+  uint64_t cpu_ns_ = 0;
   bool interrupted_ = false;
 };
 
@@ -236,8 +240,8 @@ int RunShrink(const ShrinkCommand& command) {
   diary.Save(result.best, final_report);
   const OtherSeeds others = judge.Others(result.best, kOtherSeeds);
   const int code = FailsElsewhere(command, path, result.best, judge);
-  std::printf("%d runs in %.1f s, %d changes%s\n%s\nfails under %d of %d other base seeds\n", static_cast<int>(result.progress.runs),
-              diary.Seconds(), static_cast<int>(result.progress.changes),
+  std::printf("%d runs in %.1f s (%.1f s of CPU time), %d changes%s\n%s\nfails under %d of %d other base seeds\n", static_cast<int>(result.progress.runs),
+              diary.Seconds(), judge.CpuSeconds(), static_cast<int>(result.progress.changes),
               result.minimal ? "; nothing more can be taken away" : "; the bound on runs is reached: run it again to go on",
               SizeText(result.best).c_str(), static_cast<int>(others.failing), static_cast<int>(kOtherSeeds));
   std::printf("%s\n%s run %s\n", final_report.sentence().c_str(), Quoted(command.program).c_str(), Quoted(path).c_str());

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <array>
+#include <map>
 #include <set>
 #include <utility>
 
@@ -16,6 +17,7 @@ using Numbers = google::protobuf::RepeatedField<uint32_t>;
 using Edits = std::vector<ShrinkEdit>;
 
 constexpr uint32_t kListLevels = 13;
+constexpr uint32_t kTurnLevels = 6;
 constexpr uint32_t kCuts = 16;            // places at which a time is tried to be cut
 constexpr int kOperationsToEditMax = 60;  // above it the parts of single operations are not yet worth a run
 
@@ -51,6 +53,23 @@ Edits RemoveChunks(const List& list, uint32_t level, void (*remove)(Scenario&, c
 Edits Episodes(const Scenario& scenario, uint32_t level) { return RemoveChunks(scenario.episodes(), level, RemoveEpisodes); }
 Edits Operations(const Scenario& scenario, uint32_t level) {
   return RemoveChunks(scenario.operations(), level, RemoveOperations);
+}
+
+// A client asks the members in turn: what goes in whole turns leaves every later operation with its member.
+Edits Turns(const Scenario& scenario, uint32_t level) {
+  Edits edits;
+  const uint32_t members = scenario.members() != 0 ? scenario.members() : 3;
+  const size_t size = size_t{members} << (kTurnLevels - 1 - level);
+  const size_t step = level + 1 == kTurnLevels ? 1 : size / 2;
+  std::map<uint32_t, std::vector<uint32_t>> ids_of;  // by client
+  for (const Operation& operation : scenario.operations()) ids_of[operation.client()].push_back(operation.id());
+  for (const auto& [client, ids] : ids_of) {
+    for (size_t end = ids.size(); end >= size; end -= step) {
+      const std::set<uint32_t> gone(ids.begin() + static_cast<ptrdiff_t>(end - size), ids.begin() + static_cast<ptrdiff_t>(end));
+      edits.push_back([gone](Scenario& candidate) { RemoveOperations(candidate, gone); });
+    }
+  }
+  return edits;
 }
 
 Edits Families(const Scenario& scenario, uint32_t) {
@@ -440,24 +459,92 @@ Edits OneKey(const Scenario& scenario, uint32_t) {
   return edits;
 }
 
+// --- Second chances ---
+
+// A failure that takes luck may not survive the loss of a line only because every draw after it is another. So each edit
+// is tried under other base seeds too, of which the result keeps the one that failed.
+constexpr uint64_t kSecondSeeds = 3;
+
+std::vector<ShrinkEdit> Reseeded(const std::vector<ShrinkEdit>& edits) {
+  std::vector<ShrinkEdit> reseeded;
+  for (const ShrinkEdit& edit : edits) {
+    for (uint64_t more = 1; more <= kSecondSeeds; ++more) {
+      reseeded.push_back([edit, more](Scenario& candidate) {
+        const std::string before = candidate.SerializeAsString();
+        edit(candidate);
+        // An edit with nothing left to do must not become a change of the seed alone: that never ends.
+        if (candidate.SerializeAsString() != before) candidate.set_seed(candidate.seed() + more);
+      });
+    }
+  }
+  return reseeded;
+}
+
+ShrinkPass Reseeded(const ShrinkPass& pass) {
+  return {pass.name + ", other seeds", pass.levels,
+          [edits = pass.edits](const Scenario& scenario, uint32_t level) { return Reseeded(edits(scenario, level)); }};
+}
+
+// The members that faults name become the first ones, so that the others can go.
+Edits NamedMembers(const Scenario& scenario, uint32_t) {
+  const uint32_t members = scenario.members() != 0 ? scenario.members() : 3;
+  std::set<uint32_t> named;
+  Scenario copy = scenario;
+  for (Episode& episode : *copy.mutable_episodes()) {
+    for (const Numbers* list : MemberLists(episode)) named.insert(list->begin(), list->end());
+    if (episode.has_drift()) named.insert(episode.drift().member());
+  }
+  std::map<uint32_t, uint32_t> numbers;
+  for (const uint32_t member : named) numbers.insert({member, static_cast<uint32_t>(numbers.size() + 1)});
+  for (uint32_t member = 1; member <= members; ++member) {
+    numbers.insert({member, static_cast<uint32_t>(numbers.size() + 1)});
+  }
+  Edits edits;
+  for (uint32_t fewer = 1; fewer < members; fewer += 2) {
+    edits.push_back([numbers, fewer](Scenario& candidate) {
+      if (fewer >= candidate.members()) return;
+      for (Episode& episode : *candidate.mutable_episodes()) {
+        for (Numbers* list : MemberLists(episode)) {
+          for (uint32_t& member : *list) member = numbers.at(member);
+          std::sort(list->begin(), list->end());
+        }
+        if (episode.has_drift()) episode.mutable_drift()->set_member(numbers.at(episode.drift().member()));
+      }
+      for (ClockSetting& clock : *candidate.mutable_clocks()) clock.set_member(numbers.at(clock.member()));
+      KeepMembers(candidate, fewer);
+    });
+  }
+  return edits;
+}
+
 // --- Hardening ---
 
-// Election timeouts are drawn from [T, 2T) of a member's own clock: one clock that is fast among slow ones decides who
-// leads first.
+// Election timeouts are drawn from [T, 2T) of a member's own clock: one clock that is fast at first, alone or among slow
+// ones, decides who leads first. Only at first, because clocks decide much else.
 constexpr int32_t kFirstLeaderPpm = 400'000;
+
+void AddDrift(Scenario& scenario, uint32_t member, int32_t ppm) {
+  uint32_t id = 0;
+  for (const Episode& episode : scenario.episodes()) id = std::max(id, episode.id());
+  Episode& episode = *scenario.add_episodes();
+  episode.set_id(id + 1);
+  episode.set_for_ms((scenario.knobs().election_timeout_ms() != 0 ? scenario.knobs().election_timeout_ms() : 1'000) * 3 / 2);
+  episode.mutable_drift()->set_member(member);
+  episode.mutable_drift()->set_drift_ppm(ppm);
+}
 
 Edits FirstLeader(const Scenario& scenario, uint32_t) {
   Edits edits;
   const uint32_t members = scenario.members() != 0 ? scenario.members() : 3;
-  for (uint32_t leader = 1; leader <= members; ++leader) {
-    edits.push_back([leader, members](Scenario& candidate) {
-      candidate.clear_clocks();
-      for (uint32_t member = 1; member <= members; ++member) {
-        ClockSetting& clock = *candidate.add_clocks();
-        clock.set_member(member);
-        clock.set_drift_ppm(member == leader ? kFirstLeaderPpm : -kFirstLeaderPpm);
-      }
-    });
+  for (const bool others_slow : {false, true}) {
+    for (uint32_t leader = 1; leader <= members; ++leader) {
+      edits.push_back([leader, members, others_slow](Scenario& candidate) {
+        AddDrift(candidate, leader, kFirstLeaderPpm);
+        for (uint32_t member = 1; member <= members && others_slow; ++member) {
+          if (member != leader) AddDrift(candidate, member, -kFirstLeaderPpm);
+        }
+      });
+    }
   }
   return edits;
 }
@@ -481,8 +568,8 @@ Edits Slower(const Scenario&, uint32_t) {
 Edits LongerFaults(const Scenario& scenario, uint32_t) {
   Edits edits;
   for (const Episode& episode : scenario.episodes()) {
-    for (const uint32_t factor : {2u, 4u}) {
-      edits.push_back([id = episode.id(), length = episode.for_ms() * factor](Scenario& candidate) {
+    for (const uint32_t factor : {2u, 8u}) {
+      edits.push_back([id = episode.id(), length = (episode.for_ms() + 10) * factor](Scenario& candidate) {
         for (Episode& changed : *candidate.mutable_episodes()) {
           if (changed.id() == id) changed.set_for_ms(length);
         }
@@ -502,6 +589,7 @@ ShrinkPasses MakeShrinkPasses() {
       {"fault families", 1, Families},
       {"the end", 1, End},
       {"episodes", kListLevels, Episodes},
+      {"turns of operations", kTurnLevels, Turns},
       {"operations", kListLevels, Operations},
       {"the beginning", 1, Start},
       {"members", 1, Members},
@@ -516,10 +604,25 @@ ShrinkPasses MakeShrinkPasses() {
       {"reads of one key", 1, OneKey},
       {"round numbers", 3, Rounding},
   };
+  passes.second_chances = {
+      Reseeded(ShrinkPass{"members that faults name", 1, NamedMembers}),
+      Reseeded(ShrinkPass{"fault families", 1, Families}),
+      Reseeded(ShrinkPass{"the end", 1, End}),
+      Reseeded(ShrinkPass{"the beginning", 1, Start}),
+      Reseeded(ShrinkPass{"episodes", kListLevels, Episodes}),
+      Reseeded(ShrinkPass{"turns of operations", kTurnLevels, Turns}),
+      Reseeded(ShrinkPass{"operations", kListLevels, Operations}),
+      Reseeded(ShrinkPass{"clients", 1, Clients}),
+      Reseeded(ShrinkPass{"settings", 1, Settings}),
+      Reseeded(ShrinkPass{"constant latencies", 1, Constants}),
+  };
   passes.hardenings = {
       {"who leads first", 1, FirstLeader},
       {"more time", 1, Slower},
       {"longer faults", 1, LongerFaults},
+      Reseeded(ShrinkPass{"who leads first", 1, FirstLeader}),
+      Reseeded(ShrinkPass{"more time", 1, Slower}),
+      Reseeded(ShrinkPass{"longer faults", 1, LongerFaults}),
   };
   return passes;
 }

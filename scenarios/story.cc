@@ -53,9 +53,10 @@ int64_t WindowBegin(const RunRecord& record, const checker::Violation& violation
 std::vector<const Mark*> Rows(const RunRecord& record, const checker::Violation& violation) {
   const int64_t begin = WindowBegin(record, violation);
   const std::set<uint64_t> faults = FaultsSince(record, violation, begin);
-  const Mark* leader = nullptr;  // the last one before the window
+  std::map<uint32_t, const Mark*> roles;  // by lane: the last change before the window
   for (const Mark& mark : record.marks) {
-    if (mark.kind == MarkKind::kLeader && mark.nanos < begin) leader = &mark;
+    const bool is_role = mark.kind == MarkKind::kLeader || mark.kind == MarkKind::kRole || mark.kind == MarkKind::kCrash;
+    if (is_role && mark.nanos < begin) roles[mark.lane] = &mark;
   }
   std::vector<const Mark*> rows;
   size_t concerned = 0;
@@ -65,8 +66,10 @@ std::vector<const Mark*> Rows(const RunRecord& record, const checker::Violation&
     const bool in_window = mark.nanos >= begin;
     const bool is_plan = IsFault(mark.kind) ? faults.contains(mark.subject)
                                             : in_window && (mark.kind == MarkKind::kCrash || mark.kind == MarkKind::kRestart);
-    const bool is_state = in_window && (mark.kind == MarkKind::kLeader || mark.kind == MarkKind::kNote);
-    if (!is_concerned && !is_plan && !is_state && &mark != leader) continue;
+    // Whoever led when it began, also if nobody followed any more.
+    const bool leads = mark.kind == MarkKind::kLeader && (in_window || roles[mark.lane] == &mark);
+    const bool warns = mark.kind == MarkKind::kNote && in_window;
+    if (!is_concerned && !is_plan && !leads && !warns) continue;
     rows.push_back(&mark);
     concerned += is_concerned ? 1 : 0;
   }
@@ -180,6 +183,7 @@ std::string LaneDiagram(const RunRecord& record, uint32_t clients, const checker
   }
   std::string text = absl::StrFormat("%13s", "ms");
   for (const uint32_t lane : shown) absl::StrAppendFormat(&text, "  %-*s", static_cast<int>(widths[lane]), LaneName(record, clients, lane));
+  text.erase(text.find_last_not_of(' ') + 1);
   text += "\n";
   LaneStates states;
   for (size_t at = 0, row = 0; row < rows.size(); ++row) {

@@ -1,0 +1,215 @@
+// The engine of shrinking on judges that need no world, and the reductions on scenarios of the swarm.
+#include "scenarios/shrink.h"
+
+#include <algorithm>
+#include <functional>
+#include <optional>
+#include <set>
+
+#include "scenarios/runner.h"
+#include "scenarios/scenario_text.h"
+#include "scenarios/shrink_steps.h"
+#include "scenarios/swarm.h"
+
+namespace detcd::scenario {
+namespace {
+
+// A rule instead of a world: what fails, and under how many other seeds.
+class RuleJudge final : public ShrinkJudge {
+ public:
+  using Fails = std::function<bool(const Scenario&)>;
+  explicit RuleJudge(Fails fails) : fails_(std::move(fails)) {}
+
+  std::optional<size_t> First(const std::vector<Scenario>& candidates) override {
+    EXPECT_FALSE(candidates.empty());
+    ++calls;
+    for (size_t i = 0; i < candidates.size(); ++i) {
+      ++runs;
+      EXPECT_EQ(CheckScenario(candidates[i]), "");
+      if (fails_(candidates[i])) return i;
+    }
+    return std::nullopt;
+  }
+  OtherSeeds Others(const Scenario& candidate, uint32_t enough) override {
+    return {.failing = std::min(enough, others(candidate)), .runs = 0};
+  }
+  bool Interrupted() override { return interrupt_after != 0 && calls >= interrupt_after; }
+
+  uint64_t calls = 0;
+  uint64_t runs = 0;
+  uint64_t interrupt_after = 0;
+  std::function<uint32_t(const Scenario&)> others = [](const Scenario&) { return kOtherSeeds; };
+
+ private:
+  Fails fails_;
+};
+
+class KeepAll final : public ShrinkListener {
+ public:
+  void OnBetter(const Scenario& best, const ShrinkProgress&) override { taken.push_back(best); }
+  void OnProgress(const Scenario&, const ShrinkProgress&) override {}
+
+  std::vector<Scenario> taken;
+};
+
+bool HasOperation(const Scenario& scenario, uint32_t id) {
+  return std::ranges::any_of(scenario.operations(), [&](const Operation& operation) { return operation.id() == id; });
+}
+
+std::multiset<uint32_t> Ids(const Scenario& scenario) {
+  std::multiset<uint32_t> ids;
+  for (const Operation& operation : scenario.operations()) ids.insert(operation.id());
+  return ids;
+}
+
+// Fails while both operations are there.
+RuleJudge::Fails NeedsOperations(uint32_t a, uint32_t b) {
+  return [=](const Scenario& scenario) { return HasOperation(scenario, a) && HasOperation(scenario, b); };
+}
+
+Scenario Swarm() { return MakeSwarm(5, FidelityChoice::kDirect); }
+
+ShrinkResult ShrinkBy(const RuleJudge::Fails& fails, ShrinkOptions options = {}) {
+  RuleJudge judge(fails);
+  KeepAll listener;
+  return Shrink(Swarm(), MakeShrinkPasses(), options, judge, listener);
+}
+
+TEST(ShrinkTest, KeepsOnlyWhatTheFailureNeeds) {
+  const ShrinkResult result = ShrinkBy(NeedsOperations(7, 90));
+  EXPECT_TRUE(result.minimal);
+  EXPECT_EQ(Ids(result.best), (std::multiset<uint32_t>{7, 90}));
+  EXPECT_EQ(result.best.episodes_size(), 0);
+  EXPECT_EQ(result.best.clocks_size(), 0);
+  EXPECT_EQ(result.best.members(), 1u);
+  EXPECT_EQ(result.best.clients(), 1u);
+  EXPECT_FALSE(result.best.has_knobs());
+  EXPECT_EQ(result.best.links().delay().min_us(), result.best.links().delay().max_us());
+}
+
+TEST(ShrinkTest, AFailureThatNeedsNothingLeavesNothing) {
+  const ShrinkResult result = ShrinkBy([](const Scenario&) { return true; });
+  EXPECT_EQ(result.best.operations_size() + result.best.episodes_size(), 0);
+  EXPECT_EQ(result.best.members(), 1u);
+}
+
+TEST(ShrinkTest, AFailureThatNeedsEverythingIsLeftAlone) {
+  const std::string all = Swarm().SerializeAsString();
+  const ShrinkResult result = ShrinkBy([&](const Scenario& scenario) { return scenario.SerializeAsString() == all; }, {.runs_max = 100'000});
+  EXPECT_EQ(result.best.SerializeAsString(), all);
+  EXPECT_EQ(result.progress.changes, 0u);
+}
+
+TEST(ShrinkTest, DoesNotDependOnTheSizeOfBatches) {
+  const auto fails = NeedsOperations(20, 100);
+  const ShrinkResult one = ShrinkBy(fails, {.batch = 1});
+  for (const uint32_t batch : {2u, 7u, 1'000u}) {
+    const ShrinkResult other = ShrinkBy(fails, {.batch = batch});
+    EXPECT_EQ(one.best.SerializeAsString(), other.best.SerializeAsString()) << batch;
+    EXPECT_EQ(one.progress.runs, other.progress.runs) << batch;
+  }
+}
+
+TEST(ShrinkTest, EndsAtTheBoundWithTheBestSoFar) {
+  for (const uint64_t runs_max : {1u, 2u, 17u, 60u}) {
+    RuleJudge judge(NeedsOperations(7, 90));
+    KeepAll listener;
+    const ShrinkResult result = Shrink(Swarm(), MakeShrinkPasses(), {.runs_max = runs_max}, judge, listener);
+    EXPECT_LE(judge.runs, runs_max);
+    EXPECT_FALSE(result.minimal);
+    EXPECT_TRUE(HasOperation(result.best, 7) && HasOperation(result.best, 90));
+    const Scenario last = listener.taken.empty() ? Swarm() : listener.taken.back();
+    EXPECT_EQ(last.SerializeAsString(), result.best.SerializeAsString());
+  }
+}
+
+TEST(ShrinkTest, GoesOnFromWhereItWasInterrupted) {
+  RuleJudge first(NeedsOperations(7, 90));
+  first.interrupt_after = 12;
+  KeepAll listener;
+  const ShrinkResult broken = Shrink(Swarm(), MakeShrinkPasses(), {}, first, listener);
+  EXPECT_FALSE(broken.minimal);
+  RuleJudge second(NeedsOperations(7, 90));
+  const ShrinkResult result = Shrink(broken.best, MakeShrinkPasses(), {}, second, listener);
+  EXPECT_EQ(Ids(result.best), (std::multiset<uint32_t>{7, 90}));
+}
+
+TEST(ShrinkTest, DoesNotTradeOtherSeedsForSize) {
+  RuleJudge judge([](const Scenario&) { return true; });
+  // With fewer than 30 operations it fails under its own seed only.
+  judge.others = [](const Scenario& scenario) { return scenario.operations_size() >= 30 ? kOtherSeedsWanted : 0; };
+  KeepAll listener;
+  const ShrinkResult result = Shrink(Swarm(), MakeShrinkPasses(), {}, judge, listener);
+  EXPECT_EQ(result.best.operations_size(), 30);
+  EXPECT_EQ(result.progress.others, kOtherSeedsWanted);
+}
+
+TEST(ShrinkTest, HardensAFailureOfFewSeeds) {
+  RuleJudge judge([](const Scenario& scenario) { return scenario.episodes_size() >= 1; });
+  judge.others = [](const Scenario& scenario) { return scenario.episodes_size() > 0 && scenario.episodes(0).for_ms() >= 8 ? 3u : 1u; };
+  KeepAll listener;
+  Scenario from = Swarm();
+  from.mutable_episodes()->DeleteSubrange(1, from.episodes_size() - 1);
+  from.mutable_episodes(0)->set_for_ms(2);
+  const ShrinkResult result = Shrink(from, MakeShrinkPasses(), {}, judge, listener);
+  EXPECT_EQ(result.progress.others, kOtherSeedsWanted);
+  EXPECT_THAT(result.best.episodes_size(), 1);
+}
+
+TEST(ShrinkTest, TriesNoScenarioTwice) {
+  std::multiset<std::string> tried;
+  ShrinkBy([&](const Scenario& scenario) {
+    EXPECT_FALSE(tried.contains(scenario.SerializeAsString()));
+    tried.insert(scenario.SerializeAsString());
+    return HasOperation(scenario, 50);
+  });
+}
+
+TEST(ShrinkTest, EndsForAnyFailure) {
+  // Judges that answer at random, but the same for the same scenario.
+  for (uint64_t salt = 1; salt <= 8; ++salt) {
+    const ShrinkResult result = ShrinkBy(
+        [salt](const Scenario& scenario) { return std::hash<std::string>()(scenario.SerializeAsString()) % 5 < salt % 5; },
+        {.runs_max = 200'000});
+    EXPECT_TRUE(result.minimal) << salt;
+  }
+}
+
+TEST(ShrinkTest, FewerMembersLeaveNoTraceOfTheOthers) {
+  Scenario from;
+  ASSERT_EQ(ParseScenarioText("format_version: 1 members: 5 clients: 2 chaos_ms: 1000\n"
+                              "clocks { member: 5 drift_ppm: 100 }\n"
+                              "episodes { id: 1 at_ms: 10 for_ms: 5 partition { group: [1, 5] } }\n"
+                              "episodes { id: 2 at_ms: 10 for_ms: 5 crash { members: [4] } }\n"
+                              "operations { id: 1 client: 1 put { key: 'k' } }", from), "");
+  RuleJudge judge([](const Scenario& scenario) {
+    return scenario.members() >= 3 && std::ranges::any_of(scenario.episodes(), [](const Episode& e) { return e.has_partition(); });
+  });
+  KeepAll listener;
+  const Scenario best = Shrink(from, MakeShrinkPasses(), {}, judge, listener).best;
+  EXPECT_EQ(best.members(), 3u);
+  EXPECT_EQ(best.clocks_size(), 0);
+  ASSERT_EQ(best.episodes_size(), 1);
+  EXPECT_THAT(best.episodes(0).partition().group(), ::testing::ElementsAre(1));
+  EXPECT_EQ(best.operations_size(), 0);
+}
+
+TEST(ScenarioTextTest, ReadsBackAsTheSameScenario) {
+  for (uint64_t seed = 1; seed <= 30; ++seed) {
+    const Scenario scenario = MakeSwarm(seed, FidelityChoice::kMixed);
+    const std::string text = ScenarioText(scenario);
+    Scenario again;
+    ASSERT_EQ(ParseScenarioText(text, again), "");
+    ASSERT_EQ(again.SerializeAsString(), scenario.SerializeAsString()) << text;
+  }
+}
+
+TEST(ScenarioTextTest, HasALineForEachEpisodeAndOperation) {
+  const Scenario scenario = Swarm();
+  const std::string text = ScenarioText(scenario);
+  EXPECT_LE(std::count(text.begin(), text.end(), '\n'),
+            scenario.episodes_size() + scenario.operations_size() + scenario.clocks_size() + 13);
+}
+
+}  // namespace
+}  // namespace detcd::scenario
