@@ -95,6 +95,8 @@ TEST(DetcdSimTest, UsageErrorsSayWhatIsWrong) {
       {"sweep --seeds 1..2 --jobs 0", "--jobs"},
       {"sweep --seeds 1..2 --for never", "--for never"},
       {"sweep --seeds 1..2 --bogus", "--bogus"},
+      {"zoo --seeds 0", "--seeds"},
+      {"zoo", "no git working tree of detcd"},
       {"sweep --seeds 1..2 --json /no/such/folder/x", "/no/such/folder/x: No such file or directory"},
   };
   for (const auto& [arguments, want] : cases) {
