@@ -369,7 +369,11 @@ class Run {
     universe.HealNetwork();
     for (uint32_t member = 0; member < world_.members(); ++member) {
       if (universe.clock(member).drift_ppm() != 0) universe.SetDrift(member, 0);
-      if (!world_.IsUp(member)) Start(member);
+      if (Has(scenario_.lost_members(), member)) {
+        world_.LoseMember(member);
+      } else if (!world_.IsUp(member)) {
+        Start(member);
+      }
     }
     for (uint32_t client = 0; client < world_.clients(); ++client) world_.client(client).DropPlanned();
     const Duration longest_delay = LongestDelay(scenario_);
