@@ -1,24 +1,22 @@
 #include "scenarios/commands.h"
 
 #include <charconv>
-#include <cerrno>
 #include <csignal>
 #include <cstdio>
-#include <cstring>
 #include <fstream>
 #include <functional>
-#include <sstream>
 #include <utility>
 
-#include <google/protobuf/io/tokenizer.h>
-#include <google/protobuf/text_format.h>
 #include <google/protobuf/util/json_util.h>
-#include <sched.h>
 
 #include "absl/strings/str_format.h"
 #include "core/base/probe.h"
 #include "scenarios/build_id.h"
+#include "scenarios/command_files.h"
+#include "scenarios/diverge.h"
 #include "scenarios/runner.h"
+#include "scenarios/scenario_text.h"
+#include "scenarios/surroundings.h"
 #include "scenarios/sweep.h"
 #include "scenarios/sweep_screen.h"
 #include "scenarios/sweep_totals.h"
@@ -37,55 +35,6 @@ std::optional<uint64_t> ParseNumber(std::string_view text) {
   return number;
 }
 
-// The first fault of a text, with its place.
-class FirstError final : public google::protobuf::io::ErrorCollector {
- public:
-  void AddError(int line, google::protobuf::io::ColumnNumber column, const std::string& message) override {
-    if (text_.empty()) text_ = absl::StrFormat("line %d, column %d: %s", line + 1, column + 1, message);
-  }
-  const std::string& text() const { return text_; }
-
- private:
-  std::string text_;
-};
-
-Scenario ReadScenario(const std::string& path) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  if (file) text << file.rdbuf();
-  if (!file || !text) throw UsageError{path + ": " + std::strerror(errno != 0 ? errno : EIO)};
-  Scenario scenario;
-  FirstError error;
-  google::protobuf::TextFormat::Parser parser;
-  parser.RecordErrorsTo(&error);
-  if (!parser.ParseFromString(text.str(), &scenario)) throw UsageError{path + ": " + error.text()};
-  if (std::string why = CheckScenario(scenario); !why.empty()) throw UsageError{path + ": " + why};
-  return scenario;
-}
-
-// A file that is written whole or complained about.
-class OutputFile {
- public:
-  explicit OutputFile(const std::string& path) : path_(path), file_(std::fopen(path.c_str(), "w")) {
-    if (file_ == nullptr) throw UsageError{path + ": " + std::strerror(errno)};
-  }
-  ~OutputFile() {
-    if (file_ != nullptr) std::fclose(file_);
-  }
-  OutputFile(const OutputFile&) = delete;
-  OutputFile& operator=(const OutputFile&) = delete;
-
-  void Write(std::string_view text) { std::fwrite(text.data(), 1, text.size(), file_); }
-  void Close() {
-    const bool failed = std::ferror(file_) != 0 || std::fflush(file_) != 0;
-    if (std::fclose(std::exchange(file_, nullptr)) != 0 || failed) throw UsageError{path_ + ": cannot be written"};
-  }
-
- private:
-  std::string path_;
-  std::FILE* file_;
-};
-
 bool IsTraced() {
   std::ifstream status("/proc/self/status");
   for (std::string line; std::getline(status, line);) {
@@ -94,18 +43,10 @@ bool IsTraced() {
   return false;
 }
 
-std::string Quoted(const std::string& word) {
-  if (word.find_first_not_of("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-+=./:,@%") == std::string::npos &&
-      !word.empty()) {
-    return word;
-  }
-  std::string quoted = "'";
-  for (char c : word) quoted += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return quoted + "'";
-}
-
-std::string ReplayOfSeed(const std::string& program, uint64_t seed, FidelityChoice fidelity) {
-  return absl::StrFormat("%s run --seed %d --fidelity %s", Quoted(program), seed, FidelityText(fidelity));
+// What to do about a failure: a run that was two runs is compared, any other is run again.
+std::string ReplayOfFailure(const std::string& program, const SeedReport& report, FidelityChoice fidelity) {
+  if (report.property() != kDivergence) return ReplayOfSeed(program, report.seed(), fidelity);
+  return absl::StrFormat("%s diverge --seed %d --fidelity %s", Quoted(program), report.seed(), FidelityText(fidelity));
 }
 
 // The places of AllProbes that were reached since the last call in this process.
@@ -118,12 +59,6 @@ void AddNewProbes(SeedReport& report) {
   }
 }
 
-SeedReport RunOne(const Scenario& scenario, const RunOptions& options) {
-  SeedReport report = MakeReport(RunScenario(scenario, options));
-  report.set_wire(scenario.fidelity() == WIRE);
-  return report;
-}
-
 RunSeed SwarmRun(FidelityChoice fidelity) {
   return [fidelity](uint64_t seed) {
     SeedReport report = RunOne(MakeSwarm(seed, fidelity), RunOptions());
@@ -131,16 +66,6 @@ RunSeed SwarmRun(FidelityChoice fidelity) {
     return report;
   };
 }
-
-class KeepLast final : public SweepListener {
- public:
-  void OnSeed(const SeedReport& report) override { report_ = report; }
-  void OnProgress(const SweepProgress&) override {}
-  const SeedReport& report() const { return report_; }
-
- private:
-  SeedReport report_;
-};
 
 void PrintRun(const SeedReport& report, bool stopped) {
   if (report.verdict() != 0 || stopped) std::printf("%s\n", report.story().c_str());
@@ -151,6 +76,13 @@ void PrintRun(const SeedReport& report, bool stopped) {
   std::printf("digest: %016llx\n", static_cast<unsigned long long>(report.digest()));
   std::printf("%s\n", CountsText(report.events(), report.virtual_ms(), report.operations(), report.answered(), report.refused(),
                                  report.unknown(), report.leader_changes()).c_str());
+  std::printf("by kind    ");
+  for (int i = 0; i < report.events_by_kind_size(); ++i) {
+    if (report.events_by_kind(i) == 0) continue;
+    std::printf(" %s %llu", std::string(sim::EventKindName(static_cast<sim::EventKind>(i))).c_str(),
+                static_cast<unsigned long long>(report.events_by_kind(i)));
+  }
+  std::printf("\nCPU time    %.1f ms\n", static_cast<double>(report.cpu_ns()) / 1e6);
 }
 
 }  // namespace
@@ -204,7 +136,8 @@ int Run(const RunCommand& command) {
   if (!command.trace_file.empty()) OutputFile(command.trace_file).Close();  // complains now, not in a worker
   // In the process that runs it, because that is where the file is open.
   const auto run = [&](std::function<void()> at_stop) {
-    RunOptions options{.stop_at_event = command.stop_at_event, .at_stop = std::move(at_stop), .trace = {}};
+    RunOptions options{
+        .stop_at_event = command.stop_at_event, .at_stop = std::move(at_stop), .trace = {}, .story = command.story, .event = {}};
     if (command.trace_file.empty()) return RunOne(scenario, options);
     OutputFile trace(command.trace_file);
     options.trace = [&trace](std::string_view line) {
@@ -232,25 +165,22 @@ int Run(const RunCommand& command) {
     std::printf("the run ends before event %llu\n", static_cast<unsigned long long>(command.stop_at_event));
   }
   PrintRun(report, command.stop_at_event != 0);
+  const std::string which = command.seed ? absl::StrFormat("--seed %d --fidelity %s", *command.seed, FidelityText(command.fidelity))
+                                         : Quoted(command.scenario_file);
+  if (report.verdict() != 0 && command.story != StoryDepth::kCauses) {
+    std::printf("what led to it:  %s explain %s\nmade small:      %s shrink %s\n", Quoted(command.program).c_str(), which.c_str(),
+                Quoted(command.program).c_str(), which.c_str());
+  }
   if (report.verdict() != 0) std::printf("%s\n", replay.c_str());
   return static_cast<int>(report.verdict());
 }
 
 int Print(const PrintCommand& command) {
-  google::protobuf::TextFormat::Printer printer;
-  printer.SetUseShortRepeatedPrimitives(true);
-  std::string text;
-  printer.PrintToString(MakeSwarm(command.seed, command.fidelity), &text);
-  std::printf("# proto-file: scenarios/scenario.proto\n# proto-message: detcd.scenario.Scenario\n%s", text.c_str());
+  std::printf("%s", ScenarioText(MakeSwarm(command.seed, command.fidelity)).c_str());
   return 0;
 }
 
 namespace {
-
-uint32_t Processors() {
-  cpu_set_t set;
-  return sched_getaffinity(0, sizeof(set), &set) == 0 ? static_cast<uint32_t>(CPU_COUNT(&set)) : 1;
-}
 
 // Adds up, shows, and writes digests as the seeds come in.
 class Campaign final : public SweepListener {
@@ -280,7 +210,7 @@ class Campaign final : public SweepListener {
     failure.set_signature(seed.signature());
     failure.set_sentence(seed.sentence());
     failure.set_digest(digest);
-    failure.set_replay(ReplayOfSeed(command_.program, seed.seed(), command_.fidelity));
+    failure.set_replay(ReplayOfFailure(command_.program, seed, command_.fidelity));
     screen_.ShowFailure(failure);
     // What is kept does not grow with a sweep in which everything fails.
     if (report_.failures_size() >= kFailuresKeptMax) return;
@@ -333,9 +263,55 @@ int RunSweep(const SweepCommand& command) {
                              .jobs = jobs,
                              .wall_ns_max = command.wall_ns_max,
                              .failures_max = command.failures_max,
+                             .twin_share = command.twice ? 1u : kTwinShare,
                              .twin_command = {command.program, "serve", "--fidelity", FidelityText(command.fidelity)}};
+  if (const std::string trouble = LayoutTrouble(); !trouble.empty()) {
+    std::printf("second runs get the same addresses as the first, but for their heap: %s\n", trouble.c_str());
+  }
   Campaign campaign(command, jobs);
   return campaign.End(Sweep(options, SwarmRun(command.fidelity), campaign));
+}
+
+int RunDiverge(const DivergeCommand& command) {
+  constexpr const char* kThisProgram = "/proc/self/exe";
+  const bool two_files = command.files.size() == 2;
+  const bool two_programs = command.binary_a != command.binary_b;
+  const auto side = [&](const char* letter, const std::string& binary, const std::string& file) {
+    RunSide made;
+    made.command = {binary.empty() ? kThisProgram : binary, "events"};
+    if (command.seed) {
+      made.command.insert(made.command.end(),
+                          {"--seed", absl::StrFormat("%d", *command.seed), "--fidelity", FidelityText(command.fidelity)});
+    } else {
+      made.command.push_back(file);
+    }
+    made.name = absl::StrFormat("%s: %s, %s", letter, binary.empty() ? command.program : binary,
+                                command.seed ? absl::StrFormat("seed %d", *command.seed) : file);
+    return made;
+  };
+  const RunSide a = side("A", command.binary_a, command.seed ? "" : command.files.front());
+  RunSide b = side("B", command.binary_b, command.seed ? "" : command.files.back());
+  // A difference has one reason only: surroundings differ where nothing else does.
+  if (!two_files && !two_programs) {
+    b.other_surroundings = true;
+    b.name += ", under other surroundings";
+    if (const std::string trouble = LayoutTrouble(); !trouble.empty()) {
+      std::printf("both sides get the same addresses, but for their heap: %s\n", trouble.c_str());
+    }
+  }
+  DivergeOptions options;
+  if (command.checkpoint_interval != 0) options.checkpoint_interval = command.checkpoint_interval;
+  const Comparison comparison = Diverge(a, b, options);
+  if (comparison.likeness == Likeness::kUnknown) throw UsageError{"diverge: " + comparison.story};
+  std::printf("%s", comparison.story.c_str());
+  return comparison.likeness == Likeness::kEqual ? 0 : static_cast<int>(Verdict::kUndetermined);
+}
+
+int Events(const EventsCommand& command) {
+  const Scenario scenario = command.seed ? MakeSwarm(*command.seed, command.fidelity) : ReadScenario(command.scenario_file);
+  if (command.other_heap) DisturbHeap(scenario.seed());
+  PrintEvents(scenario, command.request);
+  return 0;
 }
 
 void ServeSwarm(FidelityChoice fidelity) { ServeSeeds(SwarmRun(fidelity)); }

@@ -1,4 +1,4 @@
-// The commands of detcd-sim: run, print, sweep. main.cc reads the command line and calls one of them.
+// The commands of detcd-sim: run, print, sweep, diverge. main.cc reads the command line and calls one of them.
 #pragma once
 
 #include <cstdint>
@@ -6,6 +6,8 @@
 #include <string>
 #include <vector>
 
+#include "scenarios/event_stream.h"
+#include "scenarios/runner.h"
 #include "scenarios/swarm.h"
 
 namespace detcd::scenario {
@@ -36,6 +38,7 @@ struct RunCommand {
   std::optional<uint64_t> seed;    // one of these two
   std::string scenario_file;
   FidelityChoice fidelity = FidelityChoice::kMixed;
+  StoryDepth story = StoryDepth::kLanes;  // kCauses: explain
   std::string trace_file;          // empty: none
   uint64_t stop_at_event = 0;      // 0: never
 };
@@ -54,6 +57,28 @@ struct SweepCommand {
   std::string json_file;           // empty: none
   std::string digests_file;
   uint64_t failures_max = 0;       // 0: no bound
+  bool twice = false;              // every seed is run twice, not a share of them
+};
+
+// Compares two runs: of the same seed or file by two programs; of two files; of the same by the same program, the second
+// time under other surroundings.
+struct DivergeCommand {
+  std::string program;
+  std::optional<uint64_t> seed;    // this, or one or two files
+  std::vector<std::string> files;
+  FidelityChoice fidelity = FidelityChoice::kMixed;
+  std::string binary_a;            // empty: this program
+  std::string binary_b;
+  uint64_t checkpoint_interval = 0;
+};
+
+// One side of a comparison, told to the process that compares.
+struct EventsCommand {
+  std::optional<uint64_t> seed;
+  std::string scenario_file;
+  FidelityChoice fidelity = FidelityChoice::kMixed;
+  EventRequest request;
+  bool other_heap = false;
 };
 
 // Each writes to standard output and returns the exit code. They throw UsageError, and std::system_error where the
@@ -61,6 +86,9 @@ struct SweepCommand {
 int Run(const RunCommand& command);
 int Print(const PrintCommand& command);
 int RunSweep(const SweepCommand& command);
+// 0 equal, 4 divergent.
+int RunDiverge(const DivergeCommand& command);
+int Events(const EventsCommand& command);
 
 // The life of a sweep's worker that was started as a program.
 [[noreturn]] void ServeSwarm(FidelityChoice fidelity);

@@ -9,6 +9,7 @@
 #include "checker/report.h"
 #include "checker/triage.h"
 #include "core/base/check.h"
+#include "scenarios/recorder.h"
 #include "scenarios/settings.h"
 #include "sim/world.h"
 
@@ -16,6 +17,7 @@ namespace detcd::scenario {
 namespace {
 
 using sim::EndpointId;
+using sim::FaultKind;
 using sim::LinkLaw;
 using sim::World;
 
@@ -46,7 +48,9 @@ class Run {
         base_link_(MakeLink(scenario)),
         heal_at_(Millis(scenario.chaos_ms())),
         down_(world_.members()),
-        active_(static_cast<size_t>(scenario.episodes_size())) {}
+        active_(static_cast<size_t>(scenario.episodes_size())) {
+    if (options.story != StoryDepth::kShort) recorder_.emplace(world_);
+  }
 
   RunResult Go() {
     Prepare();
@@ -57,6 +61,7 @@ class Run {
         options_.at_stop();
       }
       const sim::WorldStep step = world_.Step();
+      if (recorder_) recorder_->AfterStep(step);
       if (step.is_control) OnControl(step.control);
       if (!step.running) return Ended();
       if (healed_ && world_.Settled()) {
@@ -69,19 +74,29 @@ class Run {
 
   World& world() { return world_; }
 
+  // The lanes and what they follow from, as asked for; ends with a newline.
+  std::string Story(const checker::Violation& violation) const {
+    if (!recorder_) return "";
+    const RunRecord record = recorder_->Record();
+    std::string text = "\n" + LaneDiagram(record, world_.clients(), violation);
+    if (options_.story == StoryDepth::kCauses) text += "\nwhat it follows from:\n" + CausalPast(record, world_.clients(), violation);
+    return text;
+  }
+
  private:
   // --- before the first event ---
 
   void Prepare() {
     sim::SimUniverse& universe = world_.universe();
-    if (options_.trace) {
-      universe.trace().Enable(LogLevel::kDebug, 1);
-      universe.trace().SetSink(
-          [](void* context, const sim::TraceRecord& record) {
-            static_cast<Run*>(context)->options_.trace(sim::FormatTraceRecord(record));
-          },
-          this);
+    if (options_.trace || recorder_) {
+      universe.trace().Enable(options_.trace ? LogLevel::kDebug : LogLevel::kWarn, 1);
+      universe.trace().SetSink([](void* context, const sim::TraceRecord& line) { static_cast<Run*>(context)->OnTrace(line); }, this);
     }
+    if (options_.event) {
+      universe.queue().SetSink(
+          [](void* context, const sim::EventRecord& record) { static_cast<Run*>(context)->options_.event(record); }, this);
+    }
+    ArmSettings();
     for (const ClockSetting& clock : scenario_.clocks()) universe.SetDrift(clock.member() - 1, clock.drift_ppm());
     RefreshLinks();
     KeyedRandom starts(scenario_.seed(), "scenario.start");
@@ -103,6 +118,83 @@ class Run {
       world_.client(client).Plan(MakeOperation(operation, zero));
       last_operation_id_ = std::max<uint64_t>(last_operation_id_, operation.id());
     }
+  }
+
+  // What the standing settings make possible.
+  void ArmSettings() {
+    sim::Effects& effects = world_.universe().effects();
+    const Links& links = scenario_.links();
+    if (links.delay().kind() == Law::BIMODAL && links.delay().slow_ppm() > 0) effects.Armed(FaultKind::kDelaySpike);
+    if (world_.members() > 1) ArmLoss(links.loss_ppm(), links.duplicate_ppm());
+    const Law& sync = scenario_.disks().sync();
+    if (sync.kind() == Law::BIMODAL && sync.slow_ppm() > 0) effects.Armed(FaultKind::kSlowSync);
+    for (const ClockSetting& clock : scenario_.clocks()) {
+      if (clock.drift_ppm() != 0) effects.Armed(FaultKind::kClockDrift);
+    }
+  }
+
+  // Loss and duplication of peer messages; bytes of streams can only be late, and in the end reset.
+  void ArmLoss(uint32_t loss_ppm, uint32_t duplicate_ppm) {
+    sim::Effects& effects = world_.universe().effects();
+    if (loss_ppm > 0) effects.Armed(IsWire() ? FaultKind::kSegmentLoss : FaultKind::kMessageLoss);
+    if (duplicate_ppm == 0 || IsWire()) return;
+    effects.Armed(FaultKind::kMessageDuplicate);
+    effects.Armed(FaultKind::kMessageReorder);
+  }
+
+  // Once for each kind that an episode makes possible. One that blocks or hits nobody (a group of all members) arms
+  // nothing.
+  void Arm(const Episode& episode) {
+    sim::Effects& effects = world_.universe().effects();
+    switch (episode.fault_case()) {
+      case Episode::kPartition:
+        if (!Others(episode.partition().group()).empty()) effects.Armed(FaultKind::kPartition);
+        break;
+      case Episode::kOneWay: {
+        const OneWay& way = episode.one_way();
+        const bool only_itself = way.from_size() == 1 && way.to_size() == 1 && way.from(0) == way.to(0);
+        if (!only_itself) effects.Armed(FaultKind::kOneWay);
+        break;
+      }
+      case Episode::kClientPartition:
+        if (episode.client_partition().clients_size() > 0) effects.Armed(FaultKind::kClientPartition);
+        break;
+      case Episode::kSlow:
+        effects.Armed(FaultKind::kSlowLink);
+        break;
+      case Episode::kLoss:
+        if (world_.members() > 1) ArmLoss(episode.loss().loss_ppm(), episode.loss().duplicate_ppm());
+        break;
+      case Episode::kResets:
+        if (IsWire()) effects.Armed(FaultKind::kStreamReset);
+        break;
+      case Episode::kCrash:
+        if (episode.crash().survival() == EVERYTHING) {
+          effects.Armed(FaultKind::kCrash);
+          break;
+        }
+        effects.Armed(FaultKind::kPowerLoss);
+        effects.Armed(FaultKind::kSectorLost);
+        effects.Armed(FaultKind::kSizeLost);
+        effects.Armed(FaultKind::kEntryLost);
+        break;
+      case Episode::kPause:
+        effects.Armed(FaultKind::kPause);
+        break;
+      case Episode::kSyncStall:
+        effects.Armed(FaultKind::kSyncStall);
+        break;
+      case Episode::kDrift:
+        if (episode.drift().drift_ppm() != 0) effects.Armed(FaultKind::kClockDrift);
+        break;
+      case Episode::FAULT_NOT_SET:
+        break;
+    }
+  }
+
+  void OnTrace(const sim::TraceRecord& line) {
+    if (options_.trace) options_.trace(sim::FormatTraceRecord(line));
+    if (recorder_) recorder_->OnTrace(line);
   }
 
   // --- the plan ---
@@ -133,8 +225,10 @@ class Run {
   void Begin(size_t index) {
     const Episode& episode = scenario_.episodes(static_cast<int>(index));
     Say("begins", episode);
+    if (recorder_) recorder_->OnEpisode(episode, index, true);
     sim::SimUniverse& universe = world_.universe();
     active_[index] = true;
+    Arm(episode);
     switch (episode.fault_case()) {
       case Episode::kPartition:
         universe.Partition(Endpoints(episode.partition().group()), Others(episode.partition().group()));
@@ -146,19 +240,13 @@ class Run {
         break;
       case Episode::kClientPartition:
         universe.Partition(ClientEndpoints(episode.client_partition().clients()),
-                           Endpoints(episode.client_partition().members()));
+                           Endpoints(episode.client_partition().members()), FaultKind::kClientPartition);
         break;
       case Episode::kSlow:
-        universe.effects().Armed(sim::FaultKind::kClog);
-        RefreshLinks();
-        break;
       case Episode::kLoss:
-        universe.effects().Armed(IsWire() ? sim::FaultKind::kSegmentLoss : sim::FaultKind::kMessageLoss);
-        if (episode.loss().duplicate_ppm() > 0 && !IsWire()) universe.effects().Armed(sim::FaultKind::kMessageDuplicate);
         RefreshLinks();
         break;
       case Episode::kResets:
-        universe.effects().Armed(sim::FaultKind::kStreamReset);
         resets_.push_back({.episode = index, .random = Draws(episode)});
         ScheduleReset(resets_.back());
         break;
@@ -186,6 +274,7 @@ class Run {
   void End(size_t index) {
     const Episode& episode = scenario_.episodes(static_cast<int>(index));
     Say("ends", episode);
+    if (recorder_) recorder_->OnEpisode(episode, index, false);
     sim::SimUniverse& universe = world_.universe();
     active_[index] = false;
     switch (episode.fault_case()) {
@@ -199,7 +288,7 @@ class Run {
         break;
       case Episode::kClientPartition:
         universe.Rejoin(ClientEndpoints(episode.client_partition().clients()),
-                        Endpoints(episode.client_partition().members()));
+                        Endpoints(episode.client_partition().members()), FaultKind::kClientPartition);
         break;
       case Episode::kSlow:
       case Episode::kLoss:
@@ -220,9 +309,9 @@ class Run {
   void Crash(size_t index, uint32_t member) {
     const Episode& episode = scenario_.episodes(static_cast<int>(index));
     if (down_[member]++ == 0) {
+      if (recorder_) recorder_->OnCrash(member, CrashText(episode.crash().survival()));
       // What leaves everything as it was done is the end of a process; the others cut the power.
       if (episode.crash().survival() == EVERYTHING) {
-        world_.universe().effects().Armed(sim::FaultKind::kCrash);
         world_.EndMember(member);
       } else {
         world_.CrashMember(member, episode.crash().survival() == NOTHING ? sim::Survival::kNothing : sim::Survival::kMixed);
@@ -232,8 +321,21 @@ class Run {
     world_.universe().ScheduleControl(at, Token(Control::kRestart, index, member));
   }
 
+  static std::string_view CrashText(Survival survival) {
+    switch (survival) {
+      case NOTHING: return "power lost, nothing unsynced left";
+      case EVERYTHING: return "process ends";
+      default: return "power lost";
+    }
+  }
+
   void Up(uint32_t member) {
-    if (--down_[member] == 0) world_.StartMember(member);
+    if (--down_[member] == 0) Start(member);
+  }
+
+  void Start(uint32_t member) {
+    if (recorder_) recorder_->OnStart(member);
+    world_.StartMember(member);
   }
 
   struct Resets {
@@ -267,7 +369,7 @@ class Run {
     universe.HealNetwork();
     for (uint32_t member = 0; member < world_.members(); ++member) {
       if (universe.clock(member).drift_ppm() != 0) universe.SetDrift(member, 0);
-      if (!world_.IsUp(member)) world_.StartMember(member);
+      if (!world_.IsUp(member)) Start(member);
     }
     for (uint32_t client = 0; client < world_.clients(); ++client) world_.client(client).DropPlanned();
     const Duration longest_delay = LongestDelay(scenario_);
@@ -382,6 +484,7 @@ class Run {
     const sim::WorldCounts& counts = world_.counts();
     return {.digest = universe.digest(),
             .events = universe.queue().popped(),
+            .events_by_kind = universe.queue().popped_by_kind(),
             .virtual_ms = static_cast<uint64_t>(universe.now() / 1'000'000),
             .operations = counts.operations,
             .answered = counts.answered,
@@ -407,11 +510,13 @@ class Run {
     }
     if (!result.violation.has_value()) return result;
     result.verdict = result.violation->property == "convergence" ? Verdict::kNotLive : Verdict::kViolation;
-    result.story = checker::Tell(*result.violation, world_.history());
+    result.story = checker::Tell(*result.violation, world_.history()) + Story(*result.violation);
     const checker::Opinion opinion = checker::Classify(*result.violation, world_.history());
     if (opinion.triage == checker::Triage::kDisagreement) result.verdict = Verdict::kUndetermined;
-    if (!opinion.sentence.empty()) result.story += "second opinion: " + opinion.sentence + "\n";
-    result.story += "\n" + world_.Describe();
+    if (!opinion.sentence.empty()) result.story += "second opinion: " + opinion.sentence + "
+";
+    result.story += "
+" + world_.Describe();
     return result;
   }
 
@@ -424,6 +529,7 @@ class Run {
   const Scenario& scenario_;
   const RunOptions& options_;
   World world_;
+  std::optional<Recorder> recorder_;
   const LinkLaw base_link_;
   const Duration heal_at_;
   std::vector<uint32_t> down_;       // by member: why it is down, counted
@@ -445,6 +551,9 @@ void PrintWhere(void* context, std::string_view) {
   sim::SimUniverse& universe = where->run->world().universe();
   std::fprintf(stderr, "seed %llu, event %llu, %lld us\n", static_cast<unsigned long long>(where->seed),
                static_cast<unsigned long long>(universe.queue().popped()), static_cast<long long>(universe.now() / 1'000));
+  // The state of the members is whole, but for the one that broke its own rule.
+  const checker::Violation violation = {.property = "crash", .moment = where->run->world().Now()};
+  std::fprintf(stderr, "%s", where->run->Story(violation).c_str());
 }
 
 }  // namespace

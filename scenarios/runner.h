@@ -10,14 +10,24 @@
 
 #include "checker/observation.h"
 #include "scenarios/scenario.pb.h"
+#include "sim/event_queue.h"
 #include "sim/faults/effects.h"
 
 namespace detcd::scenario {
+
+// How much is told of a failure.
+enum class StoryDepth : uint8_t {
+  kShort,   // the sentence and the operations: costs nothing in a run that is fine
+  kLanes,   // with members, faults and operations as lanes of time
+  kCauses,  // and what it follows from
+};
 
 struct RunOptions {
   uint64_t stop_at_event = 0;                         // stop before the event of this number (a debugger's place); 0: never
   std::function<void()> at_stop;                      // called there, then the run goes on; empty: the run ends there
   std::function<void(std::string_view)> trace;        // hears each trace line; empty: none, at no cost
+  StoryDepth story = StoryDepth::kShort;
+  std::function<void(const sim::EventRecord&)> event; // hears each event before it is handled; empty: none, at no cost
 };
 
 // What became of a run; the numbers are the exit codes of the command line.
@@ -35,6 +45,7 @@ struct RunResult {
   std::string story;            // for people, several lines; empty when fine
   uint64_t digest = 0;          // of all events
   uint64_t events = 0;
+  sim::EventCounts events_by_kind{};
   uint64_t virtual_ms = 0;
   uint64_t operations = 0;      // begun by clients, and of those
   uint64_t answered = 0;

@@ -291,6 +291,9 @@ void DrawOperations(uint64_t seed, Scenario& scenario) {
   const OperationWriter writer(seed);
   const uint64_t count = random.Between(150, 400);
   const bool near_faults = random.Chance(1, 2);
+  // Operations at the same moments: queues, windows and batches hold more than one thing only then.
+  KeyedRandom crowds = Piece(seed, "swarm.crowds");
+  const uint32_t crowd_ms = crowds.Chance(1, 3) ? static_cast<uint32_t>(Pick(crowds, {100, 1'000, 5'000})) : 1;
   for (uint32_t id = 1; id <= count; ++id) {
     KeyedRandom own = random.Sub(id);
     Operation& operation = *scenario.add_operations();
@@ -304,6 +307,7 @@ void DrawOperations(uint64_t seed, Scenario& scenario) {
       const uint64_t spread = own.Below(400);
       at = edge + spread > 200 ? edge + spread - 200 : 0;
     }
+    at -= at % crowd_ms;
     operation.set_at_ms(static_cast<uint32_t>(std::min<uint64_t>(at, scenario.chaos_ms())));
     writer.Write(own, operation);
   }
@@ -327,6 +331,7 @@ Scenario MakeSwarm(uint64_t seed, FidelityChoice fidelity) {
   const uint64_t size = random.Below(20);
   scenario.set_members(size < 3 ? 1 : size < 14 ? 3 : 5);
   scenario.set_clients(static_cast<uint32_t>(random.Between(2, 6)));
+  if (Piece(seed, "swarm.clients").Chance(1, 4)) scenario.set_clients(4 * scenario.clients());
   scenario.set_chaos_ms(static_cast<uint32_t>(random.Between(30'000, 50'000)));
   DrawKnobs(seed, *scenario.mutable_knobs());
   DrawLinks(seed, *scenario.mutable_links());

@@ -54,13 +54,19 @@ int64_t SteadyNanos() {
   return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
 }
 
+// As many as keep up with the first runs.
+size_t TwinWorkers(const SweepOptions& options) {
+  if (options.twin_share == 0) return 0;
+  return (size_t{options.jobs} + options.twin_share - 1) / options.twin_share;
+}
+
 bool Ended(const SeedReport& report) { return report.verdict() != static_cast<uint32_t>(Verdict::kCrash); }
 
 // The report of a seed that was run twice.
 SeedReport Compare(SeedReport first, const SeedReport& second) {
   if (first.digest() == second.digest() && first.verdict() == second.verdict()) return first;
   first.set_verdict(static_cast<uint32_t>(Verdict::kUndetermined));
-  first.set_property("divergence");
+  first.set_property(std::string(kDivergence));
   first.set_signature("divergence: the same seed, run twice, was two runs");
   if (Ended(first) && Ended(second)) {
     first.set_sentence(absl::StrFormat("two runs of one seed have the digests %016x and %016x, %d and %d events", first.digest(),
@@ -77,7 +83,7 @@ class SweepRun {
   SweepRun(const SweepOptions& options, const RunSeed& run, SweepListener& listener)
       : options_(options),
         listener_(listener),
-        slots_(options.jobs + 1),
+        slots_(options.jobs + TwinWorkers(options)),
         began_ns_(SteadyNanos()),
         next_(options.first),
         told_(options.first) {
@@ -89,7 +95,9 @@ class SweepRun {
     for (size_t i = 0; i < options.jobs && i < seeds; ++i) {
       workers_.push_back(std::make_unique<Worker>(options, run, slots_, i, false));
     }
-    if (any_twin) workers_.push_back(std::make_unique<Worker>(options, run, slots_, options.jobs, true));
+    for (size_t i = 0; any_twin && i < TwinWorkers(options); ++i) {
+      workers_.push_back(std::make_unique<Worker>(options, run, slots_, options.jobs + i, true));
+    }
   }
 
   SweepEnd Go() {
@@ -167,7 +175,7 @@ class SweepRun {
       }
       pending_.erase(pending_.begin());
       ++told_;
-      if (report.verdict() != 0) ++failures_;
+      if (options_.is_failure ? options_.is_failure(report) : report.verdict() != 0) ++failures_;
       listener_.OnSeed(report);
     }
   }

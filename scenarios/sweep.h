@@ -1,7 +1,7 @@
 // The engine of sweeps: runs a function of a seed over a range of seeds in worker processes, one seed at a time each.
 // Whatever a run does to its process (an abort, a fault, an endless loop, all memory) is a verdict about its seed: the
 // worker is replaced and the sweep goes on. A share of the seeds is run twice, the second time in a process with
-// another address layout and other bytes in fresh memory, and the two digests must be equal.
+// other surroundings (surroundings.h), and the two digests must be equal.
 //
 // What is told does not depend on the number of workers: reports are handed on in the order of the seeds, and the sweep
 // ends at a seed, not at a moment (but for `wall_ns_max` and an interrupt).
@@ -10,6 +10,7 @@
 #include <cstdint>
 #include <functional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "scenarios/sweep.pb.h"
@@ -23,6 +24,9 @@ struct SeedLimits {
   uint64_t memory_bytes_max = 2ull << 30;   // RLIMIT_AS of a worker; not in builds with address sanitizer
 };
 
+inline constexpr uint32_t kTwinShare = 64;
+// The property of a seed whose two runs differ.
+inline constexpr std::string_view kDivergence = "divergence";
 inline constexpr size_t kStoryBytesMax = 64 * 1024;
 // Seeds that are done, but must wait for an earlier one to be told.
 inline constexpr uint64_t kSeedsAheadMax = 100'000;
@@ -33,8 +37,10 @@ struct SweepOptions {
   uint32_t jobs = 1;
   int64_t wall_ns_max = 0;              // no seed is begun after this; 0: no bound
   uint64_t failures_max = 0;            // ends at the seed with failure number this; 0: no bound
-  uint32_t twin_share = 64;             // one seed in this many is run twice; 0: none
-  std::vector<std::string> twin_command;  // a program that calls ServeSeeds: a process of its own layout. Empty: a fork
+  std::function<bool(const SeedReport&)> is_failure = {};  // what counts towards it; empty: every verdict but fine
+  uint32_t twin_share = kTwinShare;     // one seed in this many is run twice; 0: none
+  // Arguments for this program, with its name, that have it call ServeSeeds. Empty: a fork, which differs in its heap only.
+  std::vector<std::string> twin_command;
   SeedLimits limits;
 };
 

@@ -41,6 +41,7 @@ SeedReport MakeReport(const RunResult& result) {
   report.set_story(result.story);
   report.set_digest(result.digest);
   report.set_events(result.events);
+  for (const uint64_t count : result.events_by_kind) report.add_events_by_kind(count);
   report.set_virtual_ms(result.virtual_ms);
   report.set_operations(result.operations);
   report.set_answered(result.answered);

@@ -10,7 +10,6 @@
 #include <utility>
 
 #include <fcntl.h>
-#include <malloc.h>
 #include <sys/mman.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -21,6 +20,7 @@
 
 #include "absl/strings/str_format.h"
 #include "scenarios/runner.h"
+#include "scenarios/surroundings.h"
 
 namespace detcd::scenario {
 namespace {
@@ -31,7 +31,6 @@ constexpr int kSlotsFd = 4;
 constexpr int kFirstOtherFd = 5;
 constexpr int kOutOfMemoryStatus = 88;
 constexpr size_t kMessageBytesMax = 2 * kStoryBytesMax;
-constexpr int kPerturbByte = 0xA5;  // fresh memory holds its complement, freed memory the byte
 
 #if defined(__SANITIZE_ADDRESS__)
 constexpr bool kMayLimitMemory = false;  // the sanitizer reserves terabytes of addresses
@@ -93,6 +92,27 @@ std::string_view LastWords(std::string_view log) {
     if (std::string_view line = FirstLineWith(log, word); !line.empty()) return line;
   }
   return log.substr(0, log.find('\n'));
+}
+
+bool IsWordPart(char c) { return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_'; }
+
+// `words` without its numbers, but for those of lines in files: equal for the same trouble.
+std::string WithoutNumbers(std::string_view words) {
+  std::string result;
+  size_t at = 0;
+  while (at < words.size()) {
+    size_t end = at;
+    while (end < words.size() && IsWordPart(words[end])) ++end;
+    if (end == at) {
+      result += words[at++];
+      continue;
+    }
+    const std::string_view word = words.substr(at, end - at);
+    const bool is_line = result.ends_with(".cc:") || result.ends_with(".h:");
+    result += !is_line && word.find_first_of("0123456789") != std::string_view::npos ? std::string_view("#") : word;
+    at = end;
+  }
+  return result;
 }
 
 }  // namespace
@@ -169,7 +189,12 @@ void Worker::BecomeChild(int socket) {
     std::vector<char*> arguments;
     for (const std::string& argument : options_.twin_command) arguments.push_back(const_cast<char*>(argument.c_str()));
     arguments.push_back(nullptr);
-    execv("/proc/self/exe", arguments.data());
+    const std::vector<std::string> variables = OtherEnvironment();
+    std::vector<char*> environment;
+    for (const std::string& variable : variables) environment.push_back(const_cast<char*>(variable.c_str()));
+    environment.push_back(nullptr);
+    AllowOtherLayout();
+    execve("/proc/self/exe", arguments.data(), environment.data());
     _exit(1);
   }
   ServeSeeds(run_);
@@ -218,7 +243,7 @@ SeedReport Worker::Death() {
     const std::string words(LastWords(log));
     report.set_sentence(words.empty() ? "the process " + how : words + "; the process " + how);
   }
-  report.set_signature(report.property() + ": " + std::string(LastWords(log)));
+  report.set_signature(report.property() + ": " + WithoutNumbers(LastWords(log)));
   report.set_story(report.property() + ": " + report.sentence() + "\n" + log);
   CutStory(report);
   return report;
@@ -265,7 +290,7 @@ void ServeSeeds(const RunSeed& run) {
     }
     if ((task.slot + 1) * sizeof(WorkerSlot) > bytes) _exit(1);
     if (ftruncate(STDERR_FILENO, 0) == 0) lseek(STDERR_FILENO, 0, SEEK_SET);
-    if (task.other_memory) mallopt(M_PERTURB, kPerturbByte);
+    if (task.other_memory) DisturbHeap(task.seed);
     const int64_t began_ns = OwnCpuNanos();
     slots[task.slot].seed = task.seed;
     slots[task.slot].cpu_began_ns = began_ns;

@@ -27,5 +27,9 @@ struct DelayLaw {
 };
 
 Duration DrawDelay(const DelayLaw& law, KeyedRandom& random);
+// Whether `delay`, drawn from `law`, is of its slow mode.
+inline bool IsSlowMode(const DelayLaw& law, Duration delay) {
+  return law.shape == DelayShape::kBimodal && delay > law.mean;
+}
 
 }  // namespace detcd::sim

@@ -27,6 +27,15 @@ void DirectCallServer::OnFrame(EndpointId from, CallFrame& frame) {
   if (calls_.contains(frame.call)) service_->HalfClose(*this, frame.call);
 }
 
+size_t DirectCallServer::HangUp() {
+  const size_t count = calls_.size();
+  for (const auto& [id, call] : calls_) {
+    payloads_.Send(self_, call.client, CallFrame{.kind = CallFrame::Kind::kReset, .call = id, .method = call.method});
+  }
+  calls_.clear();
+  return count;
+}
+
 void DirectCallServer::Send(rpc::CallId id, const google::protobuf::Message& response) {
   const auto found = calls_.find(id);
   if (found == calls_.end()) return;
@@ -69,9 +78,12 @@ void DirectClientCalls::OnMessage(EndpointId from, uint64_t handle) {
   const auto& frame = std::get<CallFrame>(payloads_.At(handle));
   if (token_ == 0 || frame.call != IdOf(token_)) return;  // given up before
   const uint64_t token = std::exchange(token_, 0);
-  if (frame.kind == CallFrame::Kind::kRefused) {
+  if (frame.kind == CallFrame::Kind::kRefused || frame.kind == CallFrame::Kind::kReset) {
+    const bool reset = frame.kind == CallFrame::Kind::kReset;
     up_at_[from] = clock_.Now() + kRedialAfter;
-    listener_.OnCallEnd(token, nullptr, {.code = rpc::StatusCode::kUnavailable, .message = "connection refused"}, false);
+    listener_.OnCallEnd(token, nullptr,
+                        {.code = rpc::StatusCode::kUnavailable, .message = reset ? "connection reset" : "connection refused"},
+                        /*sent=*/reset);
     return;
   }
   listener_.OnCallEnd(token, frame.message.get(), frame.status, true);

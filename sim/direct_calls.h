@@ -1,6 +1,6 @@
 // The direct cut for clients: unary calls of the call interface (core/rpc/call.h) as frames over SimMessages. Calls are
 // delayed and lost, never duplicated or reordered; what a machine that is down does to them is what sockets would do:
-// a dead process's kernel refuses, a dead machine is silent.
+// the kernel of a process that ended resets its calls and refuses new ones, a machine without power is silent.
 #pragma once
 
 #include <map>
@@ -21,6 +21,8 @@ class DirectCallServer final : public rpc::CallTransport {
   // From now on calls are served; before, they are refused.
   void Serve(rpc::CallService& service) { service_ = &service; }
   void OnFrame(EndpointId from, CallFrame& frame);
+  // The process has ended, the machine has not: clients hear that their calls are over. How many calls there were.
+  size_t HangUp();
 
   // --- rpc::CallTransport ---
   void Send(rpc::CallId call, const google::protobuf::Message& response) override;

@@ -24,6 +24,7 @@ struct CallFrame {
     kCancel,    // to the member
     kEnd,       // to the client: the answer, or the status alone
     kRefused,   // to the client: nobody listens there, nothing was delivered
+    kReset,     // to the client: the process that had the call ended
   };
   Kind kind = Kind::kRequest;
   rpc::CallId call = 0;

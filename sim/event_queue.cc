@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "absl/strings/str_format.h"
 #include "core/base/check.h"
 
 namespace detcd::sim {
@@ -11,6 +12,20 @@ constexpr size_t kArity = 4;
 constexpr size_t kStaleSlack = 64;  // stale entries that are not worth a rebuild
 
 }  // namespace
+
+std::string_view EventKindName(EventKind kind) {
+  static constexpr std::string_view kNames[] = {"run", "timer",  "connect", "connected", "data", "fin",       "window",
+                                                "reset", "retry", "message", "disk",     "background", "control"};
+  static_assert(std::size(kNames) == kEventKindCount);
+  return kNames[static_cast<size_t>(kind)];
+}
+
+std::string FormatEventRecord(const EventRecord& record) {
+  const Event& event = record.event;
+  return absl::StrFormat("#%d<-#%d %d.%06d ms e%d %s subject=%x value=%x fingerprint=%016x", record.number, event.cause,
+                         record.time / 1'000'000, record.time % 1'000'000, event.target, EventKindName(event.kind),
+                         event.subject, event.value, event.fingerprint);
+}
 
 EventId EventQueue::Push(int64_t time, uint64_t source, const Event& event) {
   uint32_t slot = free_;
@@ -58,9 +73,11 @@ bool EventQueue::Pop(Event& event) {
   CHECK(top.time >= now_);
   now_ = top.time;
   ++popped_;
+  ++popped_by_kind_[static_cast<size_t>(event.kind)];
   digest_.Add(static_cast<uint64_t>(top.time));
   digest_.Add(static_cast<uint64_t>(event.kind) << 32 | event.target);
   digest_.Add(event.subject ^ MixWord(event.value ^ MixWord(event.fingerprint)));
+  if (sink_ != nullptr) sink_(sink_context_, {.number = popped_, .time = now_, .digest = digest_.value(), .event = event});
   return true;
 }
 

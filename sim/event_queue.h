@@ -8,7 +8,10 @@
 // the slot at once and leaves a stale entry in the heap; the heap is rebuilt when most of it is stale.
 #pragma once
 
+#include <array>
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <vector>
 
 #include "core/base/digest.h"
@@ -33,6 +36,10 @@ enum class EventKind : uint8_t {
   kBackground,  // an off-loaded function or a name look-up ended
   kControl,     // the world's own: plans, workloads, judges
 };
+inline constexpr size_t kEventKindCount = static_cast<size_t>(EventKind::kControl) + 1;
+using EventCounts = std::array<uint64_t, kEventKindCount>;  // by kind
+
+std::string_view EventKindName(EventKind kind);
 
 struct Event {
   EventKind kind = EventKind::kControl;
@@ -43,6 +50,17 @@ struct Event {
   uint64_t cause = 0;        // set by Push: the event whose handling pushed this one, for traces
 };
 
+// An event as it was popped, for those who compare runs.
+struct EventRecord {
+  uint64_t number = 0;  // from 1, in the order of popping
+  int64_t time = 0;     // true nanoseconds
+  uint64_t digest = 0;  // of the run up to this event and with it
+  Event event;
+};
+
+// One line: number, time, endpoint, kind, fields, and the event that pushed it.
+std::string FormatEventRecord(const EventRecord& record);
+
 // Names a pushed event for Cancel. The default names none.
 struct EventId {
   uint32_t slot = 0;
@@ -51,7 +69,13 @@ struct EventId {
 
 class EventQueue {
  public:
+  // Hears each event before it is handled. May not touch the queue.
+  using Sink = void (*)(void* context, const EventRecord& record);
+
   explicit EventQueue(uint64_t seed) : seed_(seed) {}
+
+  // From now on; nullptr: nobody hears, at the cost of one branch.
+  void SetSink(Sink sink, void* context) { sink_ = sink, sink_context_ = context; }
 
   // Adds an event at `time` (true nanoseconds; a past time means now). Events with equal `source` and time keep their
   // order.
@@ -73,6 +97,7 @@ class EventQueue {
   void AdvanceTo(int64_t time);
   // How many events were popped: the number of the current one.
   uint64_t popped() const { return popped_; }
+  const EventCounts& popped_by_kind() const { return popped_by_kind_; }
   uint64_t digest() const { return digest_.value(); }
   size_t size() const { return heap_.size() - stale_; }
 
@@ -106,10 +131,13 @@ class EventQueue {
   int64_t now_ = 0;
   uint64_t sequence_ = 0;
   uint64_t popped_ = 0;
+  EventCounts popped_by_kind_{};
   uint64_t cause_ = 0;
   size_t stale_ = 0;  // entries of heap_ whose slot was freed by Cancel
   uint32_t free_ = kNoSlot;
   Digest digest_;
+  Sink sink_ = nullptr;
+  void* sink_context_ = nullptr;
   std::vector<Entry> heap_;  // 4-ary: half the levels of a binary heap, children share cache lines
   std::vector<Slot> slots_;
 

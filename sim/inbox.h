@@ -55,6 +55,8 @@ class Inboxes {
   // Has the endpoint run `item` in its turn. The caller knows that the endpoint is up.
   virtual void Enqueue(EndpointId endpoint, const InboxItem& item) = 0;
   virtual MachineState State(EndpointId endpoint) const = 0;
+  // Something sent to the endpoint found it without a process.
+  virtual void OnMissed(EndpointId endpoint) = 0;
   // True time as the code that runs at the endpoint has reached it: events are instants to the queue, but a slow
   // processor does its n-th call later than its first.
   virtual int64_t TrueNow(EndpointId endpoint) const = 0;

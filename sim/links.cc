@@ -11,15 +11,23 @@ Links::Links(uint32_t endpoints, const LinkLaw& law, const LinkLaw& loopback)
   for (EndpointId e = 0; e < endpoints; ++e) law_[Index(e, e)] = 1;
 }
 
-void Links::Block(EndpointId from, EndpointId to) {
-  uint8_t& count = blocked_[Index(from, to)];
+void Links::Block(EndpointId from, EndpointId to, FaultKind why) {
+  uint8_t& count = blocked_[Index(from, to)].at(static_cast<size_t>(why));
   CHECK(count < UINT8_MAX);
   ++count;
 }
 
-void Links::Unblock(EndpointId from, EndpointId to) {
-  uint8_t& count = blocked_[Index(from, to)];
+void Links::Unblock(EndpointId from, EndpointId to, FaultKind why) {
+  uint8_t& count = blocked_[Index(from, to)].at(static_cast<size_t>(why));
   if (count > 0) --count;  // Heal may have come between
+}
+
+void Links::CountHeld(EndpointId from, EndpointId to, Effects& effects) const {
+  if (from == to) return;
+  const Blocked& blocked = blocked_[Index(from, to)];
+  for (size_t kind = 0; kind < blocked.size(); ++kind) {
+    if (blocked[kind] > 0) effects.Effective(static_cast<FaultKind>(kind));
+  }
 }
 
 void Links::SetLaw(EndpointId from, EndpointId to, const LinkLaw& law) {
@@ -33,7 +41,7 @@ void Links::SetLaw(EndpointId from, EndpointId to, const LinkLaw& law) {
 }
 
 void Links::Heal() {
-  std::fill(blocked_.begin(), blocked_.end(), uint8_t{0});
+  std::fill(blocked_.begin(), blocked_.end(), Blocked());
   for (EndpointId from = 0; from < endpoints_; ++from) {
     for (EndpointId to = 0; to < endpoints_; ++to) law_[Index(from, to)] = from == to ? 1 : 0;
   }

@@ -2,22 +2,33 @@
 // streams and messages obey the same links.
 #pragma once
 
+#include <array>
 #include <cstdint>
 #include <vector>
 
 #include "sim/delay_law.h"
 #include "sim/event_queue.h"
+#include "sim/faults/effects.h"
 
 namespace detcd::sim {
 
 struct LinkLaw {
   DelayLaw delay;
   Duration clog;                      // added to every delay
-  bool slow = false;                  // `delay` is a fault's: counted as a clog
+  bool slow = false;                  // `delay` is a fault's
   uint32_t segment_loss_permille = 0;  // streams: a delivery waits for retransmissions, and in the end is a reset
   uint32_t message_loss_permille = 0;
   uint32_t message_duplicate_permille = 0;
   uint32_t message_reorder_permille = 0;  // a message may overtake earlier ones
+
+  // A delivery takes `drawn`, of `delay`, and the clog.
+  void CountDelay(Duration drawn, Effects& effects) const {
+    if (slow || clog.nanos > 0) {
+      effects.Effective(FaultKind::kSlowLink);
+    } else if (IsSlowMode(delay, drawn)) {
+      effects.Effective(FaultKind::kDelaySpike);
+    }
+  }
 };
 
 class Links {
@@ -27,22 +38,29 @@ class Links {
 
   uint32_t endpoints() const { return endpoints_; }
   const LinkLaw& Law(EndpointId from, EndpointId to) const { return laws_[law_[Index(from, to)]]; }
-  bool IsBlocked(EndpointId from, EndpointId to) const { return from != to && blocked_[Index(from, to)] != 0; }
+  bool IsBlocked(EndpointId from, EndpointId to) const {
+    return from != to && blocked_[Index(from, to)] != Blocked();
+  }
 
-  // Blocks one direction. Counted: overlapping partitions each take theirs back.
-  void Block(EndpointId from, EndpointId to);
-  void Unblock(EndpointId from, EndpointId to);
+  // Blocks one direction. `why` is one of the kinds that block. Counted: overlapping partitions each take theirs back.
+  void Block(EndpointId from, EndpointId to, FaultKind why);
+  void Unblock(EndpointId from, EndpointId to, FaultKind why);
+  // Something was held or lost on this way: counts it for each kind that blocks it.
+  void CountHeld(EndpointId from, EndpointId to, Effects& effects) const;
   // Gives one direction a law of its own.
   void SetLaw(EndpointId from, EndpointId to, const LinkLaw& law);
   // Unblocks everything and gives all links the law they started with.
   void Heal();
 
  private:
+  // How many partitions of each kind block one direction.
+  using Blocked = std::array<uint8_t, static_cast<size_t>(FaultKind::kClientPartition) + 1>;
+
   size_t Index(EndpointId from, EndpointId to) const { return size_t{from} * endpoints_ + to; }
 
   uint32_t endpoints_;
-  std::vector<uint8_t> blocked_;  // how many partitions block it
-  std::vector<uint32_t> law_;     // index into laws_; 0 the common law, 1 loopback
+  std::vector<Blocked> blocked_;
+  std::vector<uint32_t> law_;  // index into laws_; 0 the common law, 1 loopback
   std::vector<LinkLaw> laws_;
 };
 

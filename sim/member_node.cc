@@ -28,6 +28,7 @@ class MemberNode::Direct final : private TurnListener, private member::MemberLis
   }
 
   const member::Member& member() const { return member_; }
+  bool HangUp() { return calls_.HangUp() > 0; }
 
  private:
   void OnEndTurn() override { member_.EndTurn(); }
@@ -85,6 +86,8 @@ MemberNode::MemberNode(Host& host, const MemberPlace& place) {
 }
 
 MemberNode::~MemberNode() = default;
+
+bool MemberNode::HangUp() { return direct_ != nullptr && direct_->HangUp(); }
 
 const member::Member& MemberNode::member() const { return wire_ != nullptr ? wire_->member() : direct_->member(); }
 

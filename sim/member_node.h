@@ -34,6 +34,9 @@ class MemberNode {
   MemberNode(const MemberNode&) = delete;
 
   const member::Member& member() const;
+  // The process has ended, the machine has not: what calls of clients it had are cut, as its kernel would. Whether there
+  // were any; of sockets the universe has told already.
+  bool HangUp();
 
  private:
   class Wire;    // the server over virtual sockets

@@ -149,7 +149,9 @@ void SimFiles::Start(Handle& handle, uint64_t id) {
   if (operation.call == Call::kRead) law = &knobs_.read;
   if (operation.call == Call::kWrite) law = &knobs_.write;
   if (operation.call == Call::kSync || operation.call == Call::kSyncFolder) law = &knobs_.sync;
-  int64_t at = inboxes_.TrueNow(endpoint_) + DrawDelay(*law, random_).nanos;
+  const Duration latency = DrawDelay(*law, random_);
+  if (law == &knobs_.sync && IsSlowMode(*law, latency)) context_.effects.Effective(FaultKind::kSlowSync);
+  int64_t at = inboxes_.TrueNow(endpoint_) + latency.nanos;
   if (at < stalled_until_) {
     context_.effects.Effective(FaultKind::kSyncStall);
     at = stalled_until_;
@@ -211,9 +213,11 @@ bool SimFiles::Deliver(const InboxItem& item) {
   return true;
 }
 
-void SimFiles::EndIncarnation() {
+bool SimFiles::EndIncarnation() {
+  bool pending = false;
   for (Handle& handle : handles_) {
     if (!handle.used) continue;
+    pending |= !handle.operations.empty() || !handle.done.empty();
     handle.listener = nullptr;
     if (handle.file != nullptr) handle.file->Detach();
     if (handle.directory != nullptr) handle.directory->Detach();
@@ -227,6 +231,7 @@ void SimFiles::EndIncarnation() {
   for (uint32_t slot = 0; slot < handles_.size(); ++slot) {
     if (handles_[slot].used) Free(handles_[slot], slot);
   }
+  return pending;
 }
 
 void SimFiles::Crash(Survival survival) { disk_.Crash(crash_random_, context_.effects, survival); }

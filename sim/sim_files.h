@@ -42,8 +42,8 @@ class SimFiles final : public FileSystem {
   // Runs an inbox item of a handle; false when the handle is gone.
   bool Deliver(const InboxItem& item);
 
-  // The incarnation is over; its handles are dead.
-  void EndIncarnation();
+  // The incarnation is over; its handles are dead. Whether any call of them had not been heard to end.
+  bool EndIncarnation();
   // Power loss, after EndIncarnation.
   void Crash(Survival survival = Survival::kDrawn);
 

@@ -65,24 +65,24 @@ void SimHost::Stop(bool ok, std::string reason) {
   if (!ended_ && !queue.IsPending(run_event_)) ScheduleRun(queue.now());
 }
 
-void SimHost::End() {
-  if (ended_) return;
+bool SimHost::End() {
+  if (ended_) return false;
   ended_ = true;
-  const bool pending = !inbox_.empty();
-  if (pending) parts_.context.effects.Effective(FaultKind::kCrash);
+  bool pending = !inbox_.empty();
   for (const InboxItem& item : inbox_) {
     if (item.kind == ItemKind::kMessage) parts_.messages.Drop(item);
   }
   inbox_.clear();
-  parts_.context.queue.Cancel(run_event_);
+  pending |= parts_.context.queue.Cancel(run_event_);
   for (TimerSlot& timer : timers_) {
     parts_.context.queue.Cancel(timer.event);
     if (timer.handle != nullptr) timer.handle->Detach();
   }
   timers_.clear();
-  for (Background& work : background_) parts_.context.queue.Cancel(work.event);
+  for (Background& work : background_) pending |= parts_.context.queue.Cancel(work.event);
   background_.clear();
   turn_listener_ = nullptr;
+  return pending;
 }
 
 // --- The processor ---
@@ -240,6 +240,10 @@ void SimHost::FreeTimer(uint32_t slot) {
 
 void SimHost::ScheduleTimer(uint32_t slot) {
   TimerSlot& timer = timers_[slot];
+  if (parts_.clock.drift_ppm() != 0) {
+    const bool frozen = parts_.clock.drift_ppm() == kFrozenPpm;
+    parts_.context.effects.Effective(frozen ? FaultKind::kClockFreeze : FaultKind::kClockDrift);
+  }
   const std::optional<int64_t> at = parts_.clock.TrueTimeOf(timer.deadline);
   if (!at.has_value()) return;  // frozen: ClockChanged comes when it runs again
   timer.event = parts_.context.queue.Push(

@@ -77,6 +77,8 @@ class SimHost final : public Host, public Events, public Clock, public Network, 
   void Emit(const TraceEvent& event) override;
 
   // --- for the world ---
+  // The event that the one that ran last follows from: it sent the message, armed the timer or made the call.
+  uint64_t parent() const { return parent_; }
   void Enqueue(const InboxItem& item);
   // kRun, kTimer, kBackground. True when code of the member ran.
   bool OnEvent(const Event& event);
@@ -84,8 +86,9 @@ class SimHost final : public Host, public Events, public Clock, public Network, 
   void ClockChanged();
   // The processor does nothing before `time` (true nanoseconds).
   void PauseUntil(int64_t time) { paused_until_ = time > paused_until_ ? time : paused_until_; }
-  // Drops everything pending. Nothing is heard after this; timers that are left are dead.
-  void End();
+  // Drops everything pending. Nothing is heard after this; timers that are left are dead. Whether an event waited or an
+  // off-loaded function ran.
+  bool End();
 
   int64_t TrueNow() const { return parts_.context.queue.now() + lag_; }
   bool stopped() const { return stopped_; }

@@ -16,7 +16,7 @@ void SimMessages::Send(EndpointId from, EndpointId to, uint64_t handle, uint64_t
   const LinkLaw& law = links_.Law(from, to);
   Effects& effects = context_.effects;
   if (links_.IsBlocked(from, to)) {
-    effects.Effective(FaultKind::kPartition);
+    links_.CountHeld(from, to, effects);
     Release(handle);
     return;
   }
@@ -36,8 +36,9 @@ void SimMessages::Send(EndpointId from, EndpointId to, uint64_t handle, uint64_t
 
 void SimMessages::Schedule(EndpointId from, EndpointId to, uint64_t handle, uint64_t fingerprint) {
   const LinkLaw& law = links_.Law(from, to);
-  int64_t at = inboxes_.TrueNow(from) + (DrawDelay(law.delay, random_) + law.clog).nanos;
-  if (law.clog.nanos > 0 || law.slow) context_.effects.Effective(FaultKind::kClog);
+  const Duration delay = DrawDelay(law.delay, random_);
+  int64_t at = inboxes_.TrueNow(from) + (delay + law.clog).nanos;
+  law.CountDelay(delay, context_.effects);
   int64_t& last = last_arrival_[size_t{from} * links_.endpoints() + to];
   if (at < last) {
     const bool overtakes = law.message_reorder_permille > 0 && random_.Chance(law.message_reorder_permille, 1000);
@@ -56,12 +57,13 @@ void SimMessages::Schedule(EndpointId from, EndpointId to, uint64_t handle, uint
 void SimMessages::OnArrival(const Event& event) {
   const auto from = static_cast<EndpointId>(event.value);
   if (links_.IsBlocked(from, event.target)) {
-    context_.effects.Effective(FaultKind::kPartition);
+    links_.CountHeld(from, event.target, context_.effects);
     Release(event.subject);
     return;
   }
   const MachineState state = inboxes_.State(event.target);
   if (state != MachineState::kUp) {
+    inboxes_.OnMissed(event.target);
     if (store_ != nullptr) store_->OnUndelivered(from, event.target, state, event.subject);
     Release(event.subject);
     return;

@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "core/base/check.h"
+#include "core/base/probe.h"
 
 namespace detcd::sim {
 namespace {
@@ -175,21 +176,27 @@ bool SimStreams::IsCut(EndpointId from, EndpointId to) const {
   return links_.IsBlocked(from, to) || inboxes_.State(to) == MachineState::kMachineDown;
 }
 
+void SimStreams::CountHeld(EndpointId from, EndpointId to) {
+  links_.CountHeld(from, to, context_.effects);
+  if (inboxes_.State(to) != MachineState::kUp) inboxes_.OnMissed(to);
+}
+
 void SimStreams::Send(EventKind kind, uint64_t to_end, uint64_t value, int64_t departure, uint64_t fingerprint) {
   Connection& connection = *Find(to_end);
   const EndpointId to = EndOf(connection, to_end).endpoint;
   const EndpointId from = EndOf(connection, Other(to_end)).endpoint;
   Direction& direction = Incoming(connection, to_end);
   const LinkLaw& law = links_.Law(from, to);
-  int64_t at = departure + (DrawDelay(law.delay, random_) + law.clog).nanos;
-  if (law.clog.nanos > 0 || law.slow) context_.effects.Effective(FaultKind::kClog);
+  const Duration delay = DrawDelay(law.delay, random_);
+  int64_t at = departure + (delay + law.clog).nanos;
+  law.CountDelay(delay, context_.effects);
   if (law.segment_loss_permille > 0) {
     uint32_t losses = 0;
     while (losses < kLossesMax && random_.Chance(law.segment_loss_permille, 1000)) ++losses;
     at += knobs_.retransmit_first.nanos * ((int64_t{1} << losses) - 1);
     if (losses > 0) context_.effects.Effective(FaultKind::kSegmentLoss);
     if (losses == kLossesMax) {
-      context_.effects.Effective(FaultKind::kStreamReset);
+      PROBE("sim.loss_became_reset");
       kind = EventKind::kReset;
       value = static_cast<uint64_t>(IoError::kReset);
       context_.queue.Push(at, to_end, {.kind = kind, .target = from, .subject = Other(to_end), .value = value});
@@ -234,7 +241,7 @@ void SimStreams::OnEvent(const Event& event) {
     case EventKind::kReset: {
       const EndpointId from = EndOf(*connection, Other(event.subject)).endpoint;
       if (links_.IsBlocked(from, event.target)) {
-        context_.effects.Effective(FaultKind::kPartition);  // swallowed: the connection is half open
+        CountHeld(from, event.target);  // swallowed: the connection is half open
         return;
       }
       return Close(*connection, event.subject, static_cast<IoError>(event.value));
@@ -248,7 +255,7 @@ void SimStreams::TryAgain(Connection& connection, const Event& event) {
   const uint64_t client = event.subject & ~uint64_t{1};
   const int64_t waited = context_.queue.now() - connection.connect_since;
   if (waited >= knobs_.connect_timeout.nanos) {
-    context_.effects.Effective(FaultKind::kStreamTimeout);
+    PROBE("sim.connect_timed_out");
     Close(connection, client, IoError::kTimedOut);
     return;
   }
@@ -265,11 +272,13 @@ void SimStreams::ConnectArrived(Connection& connection, const Event& event) {
   if (connection.ends[0].gone || connection.ends[0].closed) return FreeIfGone(connection, server);
   const EndpointId from = connection.ends[0].endpoint;
   if (IsCut(from, end.endpoint) || links_.IsBlocked(end.endpoint, from)) {
-    context_.effects.Effective(FaultKind::kPartition);
+    CountHeld(from, end.endpoint);
+    CountHeld(end.endpoint, from);
     return TryAgain(connection, event);
   }
-  Acceptor* acceptor =
-      inboxes_.State(end.endpoint) == MachineState::kUp ? FindListening(end.endpoint, connection.to) : nullptr;
+  const bool up = inboxes_.State(end.endpoint) == MachineState::kUp;
+  if (!up) inboxes_.OnMissed(end.endpoint);
+  Acceptor* acceptor = up ? FindListening(end.endpoint, connection.to) : nullptr;
   if (acceptor == nullptr) return SendReset(connection, server, IoError::kRefused);
   if (acceptor->queue.size() >= knobs_.accept_queue_max) return TryAgain(connection, event);
   connection.directions[0].retransmit = knobs_.retransmit_first;
@@ -284,7 +293,7 @@ void SimStreams::ConnectedArrived(Connection& connection, const Event& event) {
   End& end = connection.ends[0];
   if (end.gone || end.closed) return;
   if (links_.IsBlocked(connection.ends[1].endpoint, end.endpoint)) {
-    context_.effects.Effective(FaultKind::kPartition);
+    CountHeld(connection.ends[1].endpoint, end.endpoint);
     return TryAgain(connection, event);
   }
   end.connected = true;
@@ -352,10 +361,10 @@ void SimStreams::RoomArrived(Connection& connection, const Event& event) {
   if (event.value > out.window) {
     const int64_t now = context_.queue.now();
     if (links_.IsBlocked(reader, end.endpoint)) {
-      context_.effects.Effective(FaultKind::kPartition);
+      CountHeld(reader, end.endpoint);
       if (out.window_since < 0) out.window_since = now;
       if (now - out.window_since >= knobs_.user_timeout.nanos) {
-        context_.effects.Effective(FaultKind::kStreamTimeout);
+        PROBE("sim.stream_timed_out");
         return Close(connection, writer, IoError::kTimedOut);
       }
       context_.queue.Push(now + knobs_.retransmit_first.nanos, writer, event);
@@ -377,7 +386,7 @@ void SimStreams::Arrive(Connection& connection, uint64_t end_id, uint64_t bytes,
   const EndpointId to = EndOf(connection, end_id).endpoint;
   const EndpointId from = EndOf(connection, Other(end_id)).endpoint;
   if (!in.stalled && !IsCut(from, to)) return Received(connection, end_id, bytes, fin);
-  context_.effects.Effective(FaultKind::kPartition);
+  CountHeld(from, to);
   in.held_bytes += bytes;
   in.held_fin |= fin;
   if (in.stalled) return;
@@ -395,7 +404,7 @@ void SimStreams::Retry(Connection& connection, uint64_t end_id) {
   const int64_t now = context_.queue.now();
   if (IsCut(from, to)) {
     if (now - in.stalled_since >= knobs_.user_timeout.nanos) {
-      context_.effects.Effective(FaultKind::kStreamTimeout);
+      PROBE("sim.stream_timed_out");
       return Close(connection, Other(end_id), IoError::kTimedOut);
     }
     in.retransmit = std::min(in.retransmit * 2, knobs_.retransmit_max);
@@ -557,7 +566,8 @@ void SimStreams::Destroy(uint64_t end_id) {
   FreeIfGone(*connection, end_id);
 }
 
-void SimStreams::EndEndpoint(EndpointId endpoint, bool silent) {
+bool SimStreams::EndEndpoint(EndpointId endpoint, bool silent) {
+  bool any = false;
   for (Acceptor& acceptor : acceptors_) {
     if (acceptor.handle == nullptr || acceptor.endpoint != endpoint) continue;
     acceptor.handle->Detach();
@@ -571,6 +581,7 @@ void SimStreams::EndEndpoint(EndpointId endpoint, bool silent) {
       End& end = connection.ends[side];
       if (!connection.used || end.endpoint != endpoint || end.gone) continue;
       const uint64_t id = EndId(connection.generation, slot, side);
+      any |= !end.closed;
       if (end.stream != nullptr) end.stream->Detach();
       const bool tell = !silent && !end.closed && !connection.ends[side ^ 1].gone;
       if (tell) SendReset(connection, id, IoError::kReset);
@@ -580,6 +591,7 @@ void SimStreams::EndEndpoint(EndpointId endpoint, bool silent) {
       FreeIfGone(connection, id);
     }
   }
+  return any;
 }
 
 void SimStreams::ResetBetween(EndpointId a, EndpointId b) {

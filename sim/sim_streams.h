@@ -59,8 +59,9 @@ class SimStreams {
   // Runs an inbox item of a stream or an acceptor; false when it means nothing any more.
   bool Deliver(const InboxItem& item);
 
-  // Ends all that the endpoint has; handles that are left are dead. `silent`: no word to the other sides.
-  void EndEndpoint(EndpointId endpoint, bool silent);
+  // Ends all that the endpoint has; handles that are left are dead. `silent`: no word to the other sides. Whether there
+  // was a connection.
+  bool EndEndpoint(EndpointId endpoint, bool silent);
   // Cuts every connection between the two, both sides hearing kReset.
   void ResetBetween(EndpointId a, EndpointId b);
   size_t connections() const { return connections_.size() - free_.size(); }
@@ -156,6 +157,8 @@ class SimStreams {
   bool DeliverData(Connection& connection, uint64_t end_id);
   std::string_view Take(Direction& direction, uint64_t size, Bytes& keep);
   bool IsCut(EndpointId from, EndpointId to) const;
+  // What was sent did not arrive, because the way is cut.
+  void CountHeld(EndpointId from, EndpointId to);
 
   Acceptor* FindAcceptor(uint64_t id);
   Acceptor* FindListening(EndpointId endpoint, const Address& address);

@@ -22,7 +22,7 @@ SimUniverse::SimUniverse(const UniverseKnobs& knobs)
 }
 
 SimUniverse::~SimUniverse() {
-  for (EndpointId e = 0; e < machines_.size(); ++e) EndIncarnation(e, /*silent=*/true);
+  for (EndpointId e = 0; e < machines_.size(); ++e) EndIncarnation(e, FaultKind::kPowerLoss);
 }
 
 // --- The loop ---
@@ -89,25 +89,33 @@ Host& SimUniverse::Start(EndpointId endpoint) {
                            machine.clock, trace_,   knobs_.processor};
   machine.host = std::make_unique<SimHost>(parts, endpoint, ++machine.incarnations);
   machine.state = MachineState::kUp;
+  machine.end_unnoticed.reset();
   return *machine.host;
 }
 
-void SimUniverse::EndIncarnation(EndpointId endpoint, bool silent) {
+void SimUniverse::EndIncarnation(EndpointId endpoint, FaultKind why) {
   Machine& machine = *machines_[endpoint];
   if (machine.state != MachineState::kUp) return;
-  machine.host->End();
+  const bool silent = why == FaultKind::kPowerLoss;
+  bool noticed = machine.host->End();
   messages_.SetListener(endpoint, nullptr);
   machine.state = MachineState::kProcessDown;
-  streams_.EndEndpoint(endpoint, silent);
-  machine.files.EndIncarnation();
+  noticed |= streams_.EndEndpoint(endpoint, silent);
+  noticed |= machine.files.EndIncarnation();
+  machine.end_unnoticed = why;
+  if (noticed) EndNoticed(endpoint);
 }
 
-void SimUniverse::End(EndpointId endpoint) { EndIncarnation(endpoint, /*silent=*/false); }
+void SimUniverse::EndNoticed(EndpointId endpoint) {
+  std::optional<FaultKind>& why = machines_[endpoint]->end_unnoticed;
+  if (why.has_value()) context_.effects.Effective(*why);
+  why.reset();
+}
+
+void SimUniverse::End(EndpointId endpoint) { EndIncarnation(endpoint, FaultKind::kCrash); }
 
 void SimUniverse::Crash(EndpointId endpoint, Survival survival) {
-  context_.effects.Armed(FaultKind::kPowerLoss);
-  context_.effects.Effective(FaultKind::kPowerLoss);
-  EndIncarnation(endpoint, /*silent=*/true);
+  EndIncarnation(endpoint, FaultKind::kPowerLoss);
   Machine& machine = *machines_[endpoint];
   machine.files.Crash(survival);
   machine.state = MachineState::kMachineDown;
@@ -115,32 +123,26 @@ void SimUniverse::Crash(EndpointId endpoint, Survival survival) {
 
 // --- Faults ---
 
-void SimUniverse::Partition(const std::vector<EndpointId>& left, const std::vector<EndpointId>& right) {
+void SimUniverse::Partition(const std::vector<EndpointId>& left, const std::vector<EndpointId>& right, FaultKind why) {
   for (const EndpointId a : left) {
     for (const EndpointId b : right) {
-      BlockOneWay(a, b);
-      BlockOneWay(b, a);
+      links_.Block(a, b, why);
+      links_.Block(b, a, why);
     }
   }
 }
 
-void SimUniverse::Rejoin(const std::vector<EndpointId>& left, const std::vector<EndpointId>& right) {
+void SimUniverse::Rejoin(const std::vector<EndpointId>& left, const std::vector<EndpointId>& right, FaultKind why) {
   for (const EndpointId a : left) {
     for (const EndpointId b : right) {
-      links_.Unblock(a, b);
-      links_.Unblock(b, a);
+      links_.Unblock(a, b, why);
+      links_.Unblock(b, a, why);
     }
   }
-}
-
-void SimUniverse::BlockOneWay(EndpointId from, EndpointId to) {
-  context_.effects.Armed(FaultKind::kPartition);
-  links_.Block(from, to);
 }
 
 void SimUniverse::Clog(EndpointId from, EndpointId to, Duration delay) {
   LinkLaw law = links_.Law(from, to);
-  if (delay > law.clog) context_.effects.Armed(FaultKind::kClog);
   law.clog = delay;
   links_.SetLaw(from, to, law);
 }
@@ -148,21 +150,16 @@ void SimUniverse::Clog(EndpointId from, EndpointId to, Duration delay) {
 void SimUniverse::PauseUntil(EndpointId endpoint, int64_t time) {
   Machine& machine = *machines_[endpoint];
   if (machine.state != MachineState::kUp) return;
-  context_.effects.Armed(FaultKind::kPause);
   machine.host->PauseUntil(time);
 }
 
 void SimUniverse::SetDrift(EndpointId endpoint, int64_t ppm) {
-  const FaultKind kind = ppm == kFrozenPpm ? FaultKind::kClockFreeze : FaultKind::kClockDrift;
-  context_.effects.Armed(kind);
   Machine& machine = *machines_[endpoint];
-  if (machine.clock.drift_ppm() != ppm) context_.effects.Effective(kind);
   machine.clock.SetDrift(now(), ppm);
   if (machine.state == MachineState::kUp) machine.host->ClockChanged();
 }
 
 void SimUniverse::LeapClock(EndpointId endpoint, Duration by) {
-  context_.effects.Armed(FaultKind::kClockLeap);
   context_.effects.Effective(FaultKind::kClockLeap);
   Machine& machine = *machines_[endpoint];
   machine.clock.Leap(now(), by);
@@ -170,13 +167,11 @@ void SimUniverse::LeapClock(EndpointId endpoint, Duration by) {
 }
 
 void SimUniverse::JumpWall(EndpointId endpoint, Duration by) {
-  context_.effects.Armed(FaultKind::kWallJump);
   context_.effects.Effective(FaultKind::kWallJump);
   machines_[endpoint]->clock.JumpWall(by);
 }
 
 bool SimUniverse::CorruptFile(EndpointId endpoint, std::string_view path, uint64_t offset, uint32_t bit) {
-  context_.effects.Armed(FaultKind::kCorruption);
   const std::shared_ptr<Inode> file = disk(endpoint).Walk(path);
   if (file == nullptr || file->is_folder || !file->FlipBit(offset, bit)) return false;
   context_.effects.Effective(FaultKind::kCorruption);
@@ -184,7 +179,6 @@ bool SimUniverse::CorruptFile(EndpointId endpoint, std::string_view path, uint64
 }
 
 void SimUniverse::StallDiskUntil(EndpointId endpoint, int64_t time) {
-  context_.effects.Armed(FaultKind::kSyncStall);
   machines_[endpoint]->files.StallUntil(time);
 }
 

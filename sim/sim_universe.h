@@ -13,6 +13,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <vector>
 
 #include "sim/sim_host.h"
@@ -62,6 +63,8 @@ class SimUniverse final : private Inboxes {
   // Power loss: peers hear nothing, the disk loses what it may lose, nobody answers until Start. Also takes down a
   // machine without a process.
   void Crash(EndpointId endpoint, Survival survival = Survival::kDrawn);
+  // Somebody noticed that the endpoint's last incarnation ended, for the count of effects.
+  void EndNoticed(EndpointId endpoint);
   bool IsUp(EndpointId endpoint) const { return machines_[endpoint]->state == MachineState::kUp; }
   // The incarnation that ran last; it must have been started.
   const SimHost& LastHost(EndpointId endpoint) const { return *machines_[endpoint]->host; }
@@ -70,12 +73,15 @@ class SimUniverse final : private Inboxes {
   Links& links() { return links_; }
   SimStreams& streams() { return streams_; }
   SimMessages& messages() { return messages_; }
-  // Blocks both directions between every endpoint of `left` and every one of `right`; Rejoin takes it back.
-  void Partition(const std::vector<EndpointId>& left, const std::vector<EndpointId>& right);
-  void Rejoin(const std::vector<EndpointId>& left, const std::vector<EndpointId>& right);
+  // Blocks both directions between every endpoint of `left` and every one of `right`; Rejoin takes it back. `why` is
+  // kPartition or kClientPartition.
+  void Partition(const std::vector<EndpointId>& left, const std::vector<EndpointId>& right,
+                 FaultKind why = FaultKind::kPartition);
+  void Rejoin(const std::vector<EndpointId>& left, const std::vector<EndpointId>& right,
+              FaultKind why = FaultKind::kPartition);
   // One direction only.
-  void BlockOneWay(EndpointId from, EndpointId to);
-  void UnblockOneWay(EndpointId from, EndpointId to) { links_.Unblock(from, to); }
+  void BlockOneWay(EndpointId from, EndpointId to) { links_.Block(from, to, FaultKind::kOneWay); }
+  void UnblockOneWay(EndpointId from, EndpointId to) { links_.Unblock(from, to, FaultKind::kOneWay); }
   // Adds `delay` to one direction; zero takes it back.
   void Clog(EndpointId from, EndpointId to, Duration delay);
   void HealNetwork() { links_.Heal(); }
@@ -107,12 +113,15 @@ class SimUniverse final : private Inboxes {
     SimClock clock;
     SimFiles files;
     std::unique_ptr<SimHost> host;
+    // Of the end of the incarnation that ran last, until its effect is counted.
+    std::optional<FaultKind> end_unnoticed;
   };
 
   void Enqueue(EndpointId endpoint, const InboxItem& item) override;
   MachineState State(EndpointId endpoint) const override { return machines_[endpoint]->state; }
+  void OnMissed(EndpointId endpoint) override { EndNoticed(endpoint); }
   int64_t TrueNow(EndpointId endpoint) const override;
-  void EndIncarnation(EndpointId endpoint, bool silent);
+  void EndIncarnation(EndpointId endpoint, FaultKind why);
 
   UniverseKnobs knobs_;
   SimContext context_;

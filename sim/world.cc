@@ -143,6 +143,7 @@ void World::CrashMember(uint32_t member, Survival survival) {
 
 void World::EndMember(uint32_t member) {
   universe_.End(member);
+  if (seats_[member]->node->HangUp()) universe_.EndNoticed(member);
   seats_[member]->node.reset();
 }
 
@@ -167,7 +168,7 @@ checker::Moment World::Now() const {
 
 WorldStep World::Step() {
   const StepResult step = universe_.Step();
-  WorldStep result;
+  WorldStep result = {.endpoint = step.endpoint, .ran = step.ran};
   if (step.idle) return {.running = false};
   if (step.kind == EventKind::kControl) {
     result.is_control = true;
@@ -266,6 +267,9 @@ bool World::Settled() const {
     const checker::MemberObservation& seen = seat->watcher.seen();
     if (seat->node == nullptr || !seat->watcher.recovered()) return false;
     if (seen.last_index.value != committed_.marks.size() || seen.applied_index != seen.last_index) return false;
+    // Nobody waits for a read any more: what still stands in the queue would stand there for ever.
+    const auto* leader = std::get_if<raft::Leader>(&seat->node->member().raft()->role);
+    if (leader != nullptr && !leader->reads.empty()) return false;
   }
   return true;
 }
@@ -276,6 +280,19 @@ void World::Finish() {
     panel_->OnFinal(seat->place.options.id, FinalKeys(seat->node->member()), Now());
   }
   panel_->Finish(Now());
+}
+
+std::string World::NameOf(MemberId id) const {
+  const auto found = std::find(ids_.begin(), ids_.end(), id);
+  return found == ids_.end() ? std::string("nobody") : absl::StrFormat("m%d", found - ids_.begin() + 1);
+}
+
+std::vector<checker::Operation> World::UnderWay() const {
+  std::vector<checker::Operation> operations;
+  for (const ClientSeat& seat : clients_) {
+    if (seat.client != nullptr && seat.client->busy()) operations.push_back(seat.client->current());
+  }
+  return operations;
 }
 
 std::string World::Describe() const {

@@ -37,6 +37,8 @@ struct WorldStep {
   bool running = true;       // false: idle for ever, or a violation
   uint64_t control = 0;      // the token of a control event
   bool is_control = false;
+  EndpointId endpoint = 0;   // when `ran`: whose code ran
+  bool ran = false;
 };
 
 struct WorldCounts {
@@ -84,7 +86,8 @@ class World final : private ClientListener, private PeerCutObserver {
   // All faults are over: probers start to ask each member for a put and a linearizable read until both succeeded.
   // Operation ids from `first_id` on are theirs.
   void BeginProbing(uint64_t first_id, Duration longest_delay, Duration longest_sync);
-  // Every member has served, no client waits, and all members have applied all that is committed.
+  // Every member has served, no client waits, all members have applied all that is committed, and no leader still has
+  // reads to confirm.
   bool Settled() const;
   // Shows final states and ends the judging.
   void Finish();
@@ -96,6 +99,12 @@ class World final : private ClientListener, private PeerCutObserver {
   const WorldCounts& counts() const { return counts_; }
   const std::vector<checker::Operation>& history() const { return history_; }
   checker::Moment Now() const;
+  // A member as it was last shown to the judges.
+  const checker::MemberObservation& Seen(uint32_t member) const { return seats_[member]->watcher.seen(); }
+  // `m2` of the member with this id; `nobody` of an id that no member has.
+  std::string NameOf(MemberId id) const;
+  // Operations that have begun and not ended.
+  std::vector<checker::Operation> UnderWay() const;
 
  private:
   struct Seat {

@@ -1,5 +1,7 @@
 #include "core/rpc/services.h"
 
+#include <algorithm>
+#include <iterator>
 #include <string>
 #include <utility>
 #include <vector>
@@ -36,6 +38,10 @@ struct TransportCalls {
   CallTransport* transport = nullptr;
   absl::flat_hash_map<CallId, OpenCall> calls;  // look-up only
 };
+
+// The methods of this release; every other one is refused as soon as it is called, also before a stream's first message.
+constexpr Method kBuilt[] = {Method::kRange,  Method::kPut,         Method::kDeleteRange, Method::kMemberList, Method::kAlarm,
+                             Method::kStatus, Method::kHealthCheck, Method::kHealthList,  Method::kHealthWatch};
 
 CallStatus NotBuilt(Method method, std::string_view what) {
   const MethodInfo& info = Info(method);
@@ -119,6 +125,9 @@ void Services::Impl::Open(CallTransport& transport, CallId call, const CallConte
   if (ApiError error = CheckCommon(context); error != ApiError::kOk) {
     transport.Finish(call, ToCallStatus(error));
     return;
+  }
+  if (std::find(std::begin(kBuilt), std::end(kBuilt), context.method) == std::end(kBuilt)) {
+    return transport.Finish(call, NotBuilt(context.method, ""));
   }
   const bool added = CallsOf(transport).calls.try_emplace(call, OpenCall{.method = context.method}).second;
   CHECK(added);  // ids are unique for the life of a transport
@@ -254,7 +263,7 @@ void Services::Impl::Dispatch(const Waiter& waiter, const ProtoMessage& request)
     case Method::kResign:
     case Method::kLock:
     case Method::kUnlock:
-      return Fail(waiter, NotBuilt(waiter.method, ""));
+      break;  // refused by Open
   }
 }
 

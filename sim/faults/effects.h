@@ -1,5 +1,9 @@
 // What injected faults did. A fault that never bites proves nothing: a campaign reports, per kind, how often it was
-// armed (made possible) and how often it was effective (changed something a member could notice).
+// armed and how often it was effective.
+//
+// Armed: once for each episode or standing setting that makes the kind possible, by whoever plans it (scenarios/runner.cc):
+// never by the machinery, which cannot tell one plan from two. Effective: each time something that a member or a client
+// could notice became other than without the fault. What is effective has been armed.
 #pragma once
 
 #include <array>
@@ -10,28 +14,35 @@
 namespace detcd::sim {
 
 enum class FaultKind : uint8_t {
-  kPartition,        // effective: bytes, a connection attempt or a message held or lost at a blocked link
-  kClog,             // effective: a delivery made later by a slow link
-  kSegmentLoss,      // effective: bytes late by retransmission
-  kStreamTimeout,    // effective: a connection given up
+  // The three that block links come first (links.h counts by them). Effective: bytes, a connection attempt, a reset or a
+  // message held or lost at a link that is blocked so.
+  kPartition,        // symmetric, among members
+  kOneWay,           // one direction, among members
+  kClientPartition,  // between clients and members
+  kSlowLink,         // effective: a delivery under a fault's delay law, or clogged
+  kDelaySpike,       // effective: a delivery in the slow mode of the link's own law
+  kSegmentLoss,      // effective: bytes late by retransmission; in the end a reset
   kStreamReset,      // effective: a connection cut
   kMessageLoss,
   kMessageDuplicate,
   kMessageReorder,   // effective: a message that overtook another
-  kCrash,            // effective: an incarnation ended with work pending
-  kPowerLoss,        // effective: a machine down
+  // Both at most once for each incarnation that ended: work of it was pending (events, disk calls, calls of clients), its
+  // connections were cut, or something was sent to it while it was down.
+  kCrash,            // a process ended
+  kPowerLoss,        // a machine went down
   kSectorLost,       // effective: an unsynced sector that went back to its old bytes
-  kSizeLost,
+  kSizeLost,         // effective: an unsynced size of a file that went back
   kEntryLost,        // effective: an unsynced change of a folder undone
   kSyncStall,        // effective: a disk call made later
+  kSlowSync,         // effective: a sync in the slow mode of the disk's own law
   kSyncError,
   kDeviceError,
   kNoSpace,
   kCorruption,       // effective: a byte altered
   kPause,            // effective: an event that waited for a stopped processor
-  kClockDrift,
+  kClockDrift,       // effective: a timer armed on a clock whose rate is wrong
   kClockLeap,
-  kClockFreeze,
+  kClockFreeze,      // effective: a timer armed on a clock that stands still
   kWallJump,
 };
 inline constexpr size_t kFaultKindCount = static_cast<size_t>(FaultKind::kWallJump) + 1;

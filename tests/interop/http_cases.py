@@ -10,7 +10,7 @@ CLIENT = [
     ["/version"], ["-I", "/version"], ["-I", "/health"], ["-X", "POST", "/health"], ["-X", "PUT", "/version"], ["-X", "DELETE", "/version"],
     ["--http1.0", "/health"], ["--http1.0", "/version"], ["-H", "Connection: close", "/version"], ["-H", "Host:", "/version"],
     ["/nope"], ["/health/"], ["/version/"], ["/healthz"], ["/Version"], ["-I", "/nope"], ["-X", "POST", "/nope"], ["/nope?a=b"],
-    ["-X", "POST", "-d", "body", "/version"],
+    ["-X", "POST", "-d", "body", "/version"], ["-X", "OPTIONS", "/health"], ["-X", "OPTIONS", "/nope"],
 ]
 PEER = [
     ["/version"], ["-X", "POST", "/version"], ["/nope"], ["/health"], ["/raft"], ["-X", "PUT", "/raft"], ["/raft/stream/nothing/1"],

@@ -5,6 +5,7 @@
 
 #include <cstdio>
 #include <fstream>
+#include <regex>
 #include <sstream>
 
 #include "absl/strings/str_format.h"
@@ -95,6 +96,13 @@ TEST(DetcdSimTest, UsageErrorsSayWhatIsWrong) {
       {"sweep --seeds 1..2 --jobs 0", "--jobs"},
       {"sweep --seeds 1..2 --for never", "--for never"},
       {"sweep --seeds 1..2 --bogus", "--bogus"},
+      {"diverge", "--seed N, or one or two scenario files"},
+      {"diverge --seed 1 file", "excludes"},
+      {"diverge --seed 1 --every 0", "--every"},
+      {"diverge --seed 1 --binary-b /no/such/program", "B: /no/such/program, seed 1: /no/such/program: No such file or directory"},
+      {"diverge /no/such/file", "diverge: A: "},
+      {"diverge /no/such/file", "/no/such/file: No such file or directory"},
+      {"events", "--seed N or a scenario file"},
       {"sweep --seeds 1..2 --json /no/such/folder/x", "/no/such/folder/x: No such file or directory"},
   };
   for (const auto& [arguments, want] : cases) {
@@ -121,6 +129,29 @@ TEST(DetcdSimTest, ATraceChangesNothing) {
   const Ended with = Sim("run --seed 2 --trace " + trace);
   EXPECT_EQ(LineWith(with.text, "digest:"), LineWith(Sim("run --seed 2").text, "digest:"));
   EXPECT_THAT(Content(trace), HasSubstr("\n"));
+}
+
+TEST(DetcdSimTest, ASeedDoesNotDivergeUnderOtherSurroundings) {
+  for (const char* which : {"--seed 3 --fidelity direct", "--seed 3 --fidelity wire"}) {
+    const Ended ended = Sim(std::string("diverge ") + which);
+    EXPECT_EQ(ended.code, 0) << ended.text;
+    const std::string digest = LineWith(Sim(std::string("run ") + which).text, "digest:");
+    EXPECT_THAT(ended.text, HasSubstr("digest " + digest.substr(digest.find(' ') + 1))) << which;
+  }
+}
+
+TEST(DetcdSimTest, TwoScenariosDivergeAtTheirFirstDifferentEvent) {
+  const std::string text = Sim("print --seed 3").text;
+  const std::string one = TempFile("diverge_one", text);
+  const std::string other = TempFile("diverge_other", std::regex_replace(text, std::regex("chaos_ms: \\d+"), "chaos_ms: 900"));
+  const Ended ended = Sim("diverge " + one + " " + other);
+  EXPECT_EQ(ended.code, 4);
+  EXPECT_THAT(ended.text, AllOf(HasSubstr("divergent: "), HasSubstr("A: "), HasSubstr("B: "), HasSubstr("because of #")));
+  EXPECT_EQ(Sim("diverge " + one + " " + one).code, 0);
+}
+
+TEST(DetcdSimTest, ASweepMayRunEverySeedTwice) {
+  EXPECT_THAT(Sim("sweep --seeds 1..4 --twice").text, HasSubstr("4 seeds run twice and compared"));
 }
 
 TEST(DetcdSimTest, StopsBeforeAnEventAndPrintsTheState) {

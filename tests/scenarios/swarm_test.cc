@@ -21,11 +21,17 @@ TEST(SwarmTest, EveryScenarioCanBeRunAndIsAFunctionOfItsSeed) {
 
 TEST(SwarmTest, TheFirstSeedsAreFineInBothFidelities) {
   for (const FidelityChoice fidelity : {FidelityChoice::kDirect, FidelityChoice::kWire}) {
-    for (uint64_t seed = 1; seed <= 8; ++seed) {
+    for (uint64_t seed = 1; seed <= 24; ++seed) {
       const Scenario scenario = MakeSwarm(seed, fidelity);
       const RunResult result = RunScenario(scenario, {});
       EXPECT_EQ(result.verdict, Verdict::kFine) << "seed " << seed << "\n" << result.story;
       EXPECT_EQ(result.digest, RunScenario(scenario, {}).digest) << "seed " << seed;
+      for (size_t i = 0; i < sim::kFaultKindCount; ++i) {
+        const auto kind = static_cast<sim::FaultKind>(i);
+        if (result.effects.effective(kind) > 0) {
+          EXPECT_GT(result.effects.armed(kind), 0u) << "seed " << seed << ": " << sim::FaultKindName(kind);
+        }
+      }
     }
   }
 }

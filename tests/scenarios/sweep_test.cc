@@ -220,7 +220,31 @@ TEST(SweepTest, ARunThatReadsWhatItNeverWroteIsDivergent) {
   }, reports);
   EXPECT_EQ(reports.all[0].property(), "divergence");
 }
+
+TEST(SweepTest, ARunThatOrdersByAddressIsDivergent) {
+  SweepOptions options = Seeds(1, 1, 1);
+  options.twin_share = 1;
+  Reports reports;
+  Sweep(options, [](uint64_t) {
+    std::vector<std::unique_ptr<std::string>> blocks;
+    uint64_t order = 0;
+    for (int i = 0; i < 60; ++i) {
+      blocks.push_back(std::make_unique<std::string>());
+      order = order << 1 | (blocks.front().get() < blocks.back().get() ? 1u : 0u);
+    }
+    return Fine(order);
+  }, reports);
+  EXPECT_EQ(reports.all[0].property(), "divergence");
+}
 #endif
+
+TEST(SweepTest, EverySeedMayBeRunTwiceByManyWorkers) {
+  SweepOptions options = Seeds(1, 200, 4);
+  options.twin_share = 1;
+  Reports reports;
+  EXPECT_EQ(Sweep(options, Fine, reports).seeds_compared, 200u);
+  EXPECT_EQ(reports.all.size(), 200u);
+}
 
 TEST(SweepTest, ACrashOfOneRunOfTwoIsDivergent) {
   SweepOptions options = Seeds(1, 1, 1);

@@ -25,10 +25,12 @@ Message OnlyMessage(RaftHarness& cluster) {
   return message;
 }
 
-TEST(ElectionTest, ASingleVoterLeadsAtItsTimeoutAndCommitsAfterItsSync) {
+TEST(ElectionTest, ASingleVoterLeadsOnceItsVoteIsDurableAndCommitsAfterItsSync) {
   RaftHarness cluster(1);
   cluster.member(1).slow_disk = true;
   cluster.Timeout(1);
+  EXPECT_EQ(cluster.LeaderId(), 0u);
+  cluster.Sync(1);
   EXPECT_EQ(cluster.LeaderId(), 1u);
   EXPECT_EQ(cluster.raft(1).commit_index, LogIndex(0));
   cluster.Sync(1);
@@ -208,6 +210,16 @@ TEST(ElectionTest, ALeaderWithoutAnActiveQuorumStepsDownWithinTwoT) {
   EXPECT_FALSE(std::holds_alternative<Leader>(cluster.raft(1).role));
 }
 
+// What was heard before a pause proves nothing after it.
+TEST(ElectionTest, ALeaderThatWokeUpLateDoesNotCountWhatItHeardBefore) {
+  RaftHarness cluster(3);
+  cluster.Elect(1);
+  cluster.Settle();
+  cluster.member(1).now = cluster.member(1).now + kElectionTimeout * 3;
+  cluster.FireTimer(1);
+  EXPECT_FALSE(std::holds_alternative<Leader>(cluster.raft(1).role));
+}
+
 TEST(ElectionTest, ALeaderWithAQuorumStays) {
   RaftHarness cluster(5);
   cluster.Elect(1);
@@ -238,7 +250,7 @@ TEST(ElectionTest, ACommittedConfChangeMustBeAppliedBeforeACampaign) {
   EXPECT_TRUE(std::holds_alternative<Follower>(raft.role));
   AcknowledgeApplied(raft, LogIndex(1));
   OnTimer(raft, NextDeadline(raft), output);
-  EXPECT_TRUE(std::holds_alternative<Leader>(raft.role));
+  EXPECT_TRUE(std::holds_alternative<Candidate>(raft.role));
   EXPECT_EQ(raft.term, Term(2));
 }
 

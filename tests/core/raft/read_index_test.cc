@@ -39,6 +39,7 @@ TEST(ReadIndexTest, ASingleVoterAnswersAtOnceOnceItCommittedInItsTerm) {
   RaftHarness cluster(1);
   cluster.member(1).slow_disk = true;
   cluster.Timeout(1);
+  cluster.Sync(1);  // its vote
   cluster.Read(1, 7);
   EXPECT_TRUE(cluster.member(1).reads.empty());
   cluster.Sync(1);
