@@ -133,16 +133,23 @@ TEST_P(FaultyWorld, LossLosesOrDelays) {
 TEST_P(FaultyWorld, PowerLossTakesMembersDown) {
   const RunResult result = Run("at_ms: 3000 for_ms: 1000 crash { members: 1 members: 2 members: 3 survival: NOTHING }");
   ExpectBites(result, FaultKind::kPowerLoss);
-  EXPECT_EQ(result.effects.effective(FaultKind::kPowerLoss), 3u);
+  // The last to go may go unnoticed: nobody is left to send it anything.
+  EXPECT_GE(result.effects.effective(FaultKind::kPowerLoss), 2u);
   EXPECT_GE(result.leader_changes, 2u);
   ExpectAbsent(result, FaultKind::kCrash);
 }
 
-// While the members make their first files: every sync takes longer than the time until then.
+// Segments of two kilobytes that each hold three values, and syncs that take longer than the load leaves between two.
 TEST_P(FaultyWorld, PowerLossUndoesWhatWasNotSynced) {
-  const RunResult result = RunWith(Calm(GetParam(), 3),
-                                   "disks { sync { min_us: 150000 max_us: 200000 } } "
-                                   "episodes { id: 1 at_ms: 900 for_ms: 100 crash { members: 1 members: 2 members: 3 survival: NOTHING } }");
+  Scenario scenario = Calm(GetParam(), 3);
+  for (Operation& operation : *scenario.mutable_operations()) {
+    operation.clear_range();
+    operation.mutable_put()->set_key("a");
+    operation.mutable_put()->set_value_bytes(600);
+  }
+  const RunResult result = RunWith(scenario,
+                                   "knobs { wal_segment_bytes: 2048 } disks { sync { min_us: 30000 max_us: 50000 } } "
+                                   "episodes { id: 1 at_ms: 3540 for_ms: 100 crash { members: 1 members: 2 members: 3 survival: NOTHING } }");
   ExpectBites(result, FaultKind::kSectorLost);
   ExpectBites(result, FaultKind::kSizeLost);
   ExpectBites(result, FaultKind::kEntryLost);
