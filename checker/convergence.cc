@@ -38,6 +38,10 @@ void Convergence::OnHealed(Moment moment, Duration bound) {
   for (Member& member : members_) member.put = member.read = false;
 }
 
+void Convergence::OnLost(MemberId id) {
+  std::erase_if(members_, [&](const Member& member) { return member.last.member == id; });
+}
+
 void Convergence::OnProbe(MemberId id, ProbeKind kind, bool ok, Moment moment) {
   if (!healed_.has_value() || converged_) return;
   Judge(moment);

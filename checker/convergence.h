@@ -1,6 +1,6 @@
-// After healing the cluster serves again through every member, within a bound computed from the configuration: through
-// each member a put and a linearizable read succeed. A read through a member needs a leader, a commit, and that member
-// caught up, so nothing else has to be asked. The verdict tells who waits for whom.
+// After healing the cluster serves again through every member that is not lost for good, within a bound computed from
+// the configuration: through each a put and a linearizable read succeed. A read through a member needs a leader, a
+// commit, and that member caught up, so nothing else has to be asked. The verdict tells who waits for whom.
 #pragma once
 
 #include <optional>
@@ -25,6 +25,8 @@ class Convergence {
 
   // All faults are over; from now on the bound runs.
   void OnHealed(Moment moment, Duration bound);
+  // After OnHealed: `member` is gone for good, the others must serve without it.
+  void OnLost(MemberId member);
   // A probe that was asked of `member` after healing has ended. Failed ones are to be repeated by the world.
   void OnProbe(MemberId member, ProbeKind kind, bool ok, Moment moment);
   void OnMember(const MemberObservation& seen, Moment moment);

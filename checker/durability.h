@@ -23,6 +23,8 @@ class Durability {
   void OnEnd(const Operation& operation);
   // All keys of a member's store after healing, in key order.
   void OnFinal(MemberId member, std::span<const FinalKey> keys, Moment moment);
+  // `member` is gone for good: it will show no final state.
+  void OnLost(MemberId member) { std::erase(members_, member); }
   // Once a final state was shown, all members' must have been.
   void Finish(Moment moment);
 

@@ -95,6 +95,24 @@ bool InRange(std::string_view candidate, std::string_view key, std::string_view 
   return candidate >= key && (range_end == kFromKey || candidate < range_end);
 }
 
+std::string RangeTrouble(const Request& request, const Answer& answer, std::vector<ObservedKeyValue> pairs) {
+  auto count = static_cast<int64_t>(pairs.size());
+  if (answer.count != count) return absl::StrFormat("count %d instead of %d", answer.count, count);
+  if (request.count_only) {
+    return answer.kvs.empty() && !answer.more ? "" : "pairs or `more` in an answer to count_only";
+  }
+  size_t limit = request.limit > 0 ? static_cast<size_t>(request.limit) : 0;
+  if (request.sort_order != SortOrder::kNone || HasFilter(request)) {
+    std::erase_if(pairs, [&](const ObservedKeyValue& kv) { return !Passes(request, kv); });
+  } else if (limit != 0 && pairs.size() > limit + 1) {
+    pairs.resize(limit + 1);  // without order or filter etcd reads limit + 1 keys, and sorts those
+  }
+  bool more = limit != 0 && pairs.size() > limit;
+  if (answer.more != more) return more ? "`more` is missing" : "`more` is set though nothing was cut";
+  size_t size = more ? limit : pairs.size();
+  return SequenceTrouble(request, std::move(pairs), size, answer.kvs);
+}
+
 const KvModel::Version* KvModel::At(const History& history, int64_t at) {
   auto after = std::upper_bound(history.begin(), history.end(), at,
                                 [](int64_t revision, const Version& v) { return revision < v.mod; });
@@ -208,22 +226,7 @@ std::optional<int64_t> KvModel::FirstAbsent(std::string_view key, int64_t from) 
 }
 
 std::string KvModel::RangeTrouble(const Request& request, const Answer& answer, int64_t at) const {
-  std::vector<ObservedKeyValue> pairs = Live(request.key, request.range_end, at);
-  auto count = static_cast<int64_t>(pairs.size());
-  if (answer.count != count) return absl::StrFormat("count %d instead of %d", answer.count, count);
-  if (request.count_only) {
-    return answer.kvs.empty() && !answer.more ? "" : "pairs or `more` in an answer to count_only";
-  }
-  size_t limit = request.limit > 0 ? static_cast<size_t>(request.limit) : 0;
-  if (request.sort_order != SortOrder::kNone || HasFilter(request)) {
-    std::erase_if(pairs, [&](const ObservedKeyValue& kv) { return !Passes(request, kv); });
-  } else if (limit != 0 && pairs.size() > limit + 1) {
-    pairs.resize(limit + 1);  // without order or filter etcd reads limit + 1 keys, and sorts those
-  }
-  bool more = limit != 0 && pairs.size() > limit;
-  if (answer.more != more) return more ? "`more` is missing" : "`more` is set though nothing was cut";
-  size_t size = more ? limit : pairs.size();
-  return SequenceTrouble(request, std::move(pairs), size, answer.kvs);
+  return checker::RangeTrouble(request, answer, Live(request.key, request.range_end, at));
 }
 
 }  // namespace detcd::checker

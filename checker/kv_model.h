@@ -35,6 +35,10 @@ struct Effect {
 // Whether `key` lies in the range of a request: `range_end` empty: the key alone; one byte 0x00: all keys from it on.
 bool InRange(std::string_view candidate, std::string_view key, std::string_view range_end);
 
+// What is wrong with a successful answer to the range `request` where `pairs` are the live pairs of its range, in key
+// order: empty when it is right. Where etcd leaves the order open (equal sort values) every order is right.
+std::string RangeTrouble(const Request& request, const Answer& answer, std::vector<ObservedKeyValue> pairs);
+
 class KvModel {
  public:
   // Applies the data of a committed entry: an encoded InternalRaftRequest, or empty.
@@ -51,8 +55,7 @@ class KvModel {
   std::optional<ObservedKeyValue> Get(std::string_view key, int64_t at) const;
   std::vector<ObservedKeyValue> Live(std::string_view key, std::string_view range_end, int64_t at) const;
 
-  // What is wrong with a successful answer to the range `request`, had it been read at revision `at`: empty when it is
-  // right. Where etcd leaves the order open (equal sort values) every order is right.
+  // As the free function, had it been read at revision `at`.
   std::string RangeTrouble(const Request& request, const Answer& answer, int64_t at) const;
 
   // The first revision in [from, revision()] at which `key` does not exist; nullopt: there is none.

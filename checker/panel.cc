@@ -54,6 +54,11 @@ void Panel::OnHealed(Moment moment, Duration longest_delay, Duration longest_syn
   if (!verdict_.broken()) convergence_.OnHealed(moment, Bound(world_, longest_delay, longest_sync));
 }
 
+void Panel::OnLost(MemberId member) {
+  convergence_.OnLost(member);
+  durability_.OnLost(member);
+}
+
 void Panel::OnProbe(MemberId member, ProbeKind kind, bool ok, Moment moment) {
   if (!verdict_.broken()) convergence_.OnProbe(member, kind, ok, moment);
 }

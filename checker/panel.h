@@ -37,6 +37,8 @@ class Panel {
   void OnEnd(const Operation& operation);
   // All faults are over; `longest_delay` and `longest_sync` are those still under way or possible from now on.
   void OnHealed(Moment moment, Duration longest_delay, Duration longest_sync);
+  // After OnHealed: `member` will never run again. It owes neither service nor a final state.
+  void OnLost(MemberId member);
   void OnProbe(MemberId member, ProbeKind kind, bool ok, Moment moment);
   void OnFinal(MemberId member, std::span<const FinalKey> keys, Moment moment);
   // The end of the run: what was never shown is missed now.

@@ -80,6 +80,8 @@ void PreVote::OnMember(const MemberObservation& seen, Moment moment) {
     member.heard_term = seen.term;
     member.local_time = seen.local_time;
   }
+  member.term_in_event = member.term;
+  member.leader_in_event = member.leader;
   for (const MessageObservation& message : member.arrived) TakeArrived(member, seen, message);
   for (const MessageObservation& grant : member.granted) JudgeGrant(member, grant, moment);
   member.arrived.clear();
@@ -97,7 +99,10 @@ void PreVote::TakeArrived(Member& member, const MemberObservation& seen, const M
   switch (message.kind) {
     case MessageKind::kAppend:
     case MessageKind::kHeartbeat:
-      if (message.term >= member.term) member.leader_contact = seen.local_time;
+      if (message.term >= member.term_in_event) {
+        member.leader_contact = seen.local_time;
+        member.leader_in_event = message.from;
+      }
       break;
     case MessageKind::kPreVoteResponse:
       if (!message.reject) member.grants[message.term].insert(message.from);
@@ -105,13 +110,13 @@ void PreVote::TakeArrived(Member& member, const MemberObservation& seen, const M
     case MessageKind::kPreVote:
     case MessageKind::kVote: {
       Duration silence = seen.local_time - member.leader_contact;
-      bool led = !member.leader.IsZero() && member.leader != member.id;
+      bool led = !member.leader_in_event.IsZero() && member.leader_in_event != member.id;
       if (member.asked.size() == kAskedMax) member.asked.erase(member.asked.begin());
       member.asked.push_back(Asked{.candidate = message.from,
                                    .term = message.term,
                                    .pre_vote = message.kind == MessageKind::kPreVote,
                                    .leader_live = led && silence < world_.election_timeout - world_.heartbeat_interval,
-                                   .raises_term = message.term > member.term,
+                                   .raises_term = message.term > member.term_in_event,
                                    .silence = silence});
       break;
     }
@@ -123,6 +128,15 @@ void PreVote::TakeArrived(Member& member, const MemberObservation& seen, const M
     case MessageKind::kReadIndexResponse: break;
   }
   if (member.role == Role::kLeader && message.term == member.term) member.contact[message.from] = seen.local_time;
+  // A higher term makes it a follower that knows no leader but the one that sent an append or a heartbeat. What the
+  // member's term did not follow was ignored: a vote asked for while a leader lived.
+  if (RaisesTerm(message) && message.term > member.term_in_event && message.term <= seen.term) {
+    const bool ignored = message.kind == MessageKind::kVote && member.asked.back().leader_live;
+    if (ignored) return;
+    member.term_in_event = message.term;
+    const bool leads = message.kind == MessageKind::kAppend || message.kind == MessageKind::kHeartbeat;
+    if (!leads) member.leader_in_event = MemberId();
+  }
 }
 
 // A grant needs one request that could be granted; it may leave long after the request came.

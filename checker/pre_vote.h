@@ -58,6 +58,8 @@ class PreVote {
     Instant leader_contact;                         // meaningful while `leader` is known
     std::vector<MessageObservation> arrived;        // in the current event
     std::vector<MessageObservation> granted;        // left in the current event
+    Term term_in_event;                             // `term` and `leader` as the messages of the current event,
+    MemberId leader_in_event;                       // of which wire fidelity delivers several, have moved them
     std::vector<Asked> asked;                       // newest terms only
     std::map<Term, std::set<MemberId>> grants;      // pre-votes granted to it
     Term heard_term;                                // highest that a message of this incarnation brought

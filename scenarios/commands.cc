@@ -1,5 +1,6 @@
 #include "scenarios/commands.h"
 
+#include <algorithm>
 #include <charconv>
 #include <csignal>
 #include <cstdio>
@@ -8,6 +9,7 @@
 #include <utility>
 
 #include <google/protobuf/util/json_util.h>
+#include <time.h>
 
 #include "absl/strings/str_format.h"
 #include "core/base/probe.h"
@@ -65,6 +67,36 @@ RunSeed SwarmRun(FidelityChoice fidelity) {
     AddNewProbes(report);
     return report;
   };
+}
+
+int64_t ProcessCpuNanos() {
+  timespec time{};
+  clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+  return int64_t{time.tv_sec} * 1'000'000'000 + time.tv_nsec;
+}
+
+// Runs `times` times in this process. The first report, with the median of the CPU times; of two runs that differ, a
+// divergence.
+SeedReport Repeat(uint32_t times, const std::function<SeedReport()>& run) {
+  SeedReport first;
+  std::vector<int64_t> cpu_ns;
+  for (uint32_t i = 0; i < times; ++i) {
+    const int64_t began_ns = ProcessCpuNanos();
+    SeedReport report = run();
+    cpu_ns.push_back(ProcessCpuNanos() - began_ns);
+    if (i == 0) {
+      first = std::move(report);
+    } else if (report.digest() != first.digest()) {
+      first.set_verdict(static_cast<uint32_t>(Verdict::kUndetermined));
+      first.set_property("divergence");
+      first.set_story(absl::StrFormat("divergence: run %d in one process has the digest %016x, the first %016x", i + 1,
+                                      report.digest(), first.digest()));
+      break;
+    }
+  }
+  std::nth_element(cpu_ns.begin(), cpu_ns.begin() + static_cast<ptrdiff_t>(cpu_ns.size() / 2), cpu_ns.end());
+  first.set_cpu_ns(static_cast<uint64_t>(cpu_ns[cpu_ns.size() / 2]));
+  return first;
 }
 
 void PrintRun(const SeedReport& report, bool stopped) {
@@ -150,7 +182,9 @@ int Run(const RunCommand& command) {
   };
   SeedReport report;
   const bool traced = IsTraced();
-  if (traced) {
+  if (command.repeat > 0) {
+    report = Repeat(command.repeat, [&] { return run({}); });
+  } else if (traced) {
     // Here, where the debugger is.
     report = run([] { std::raise(SIGTRAP); });
   } else {

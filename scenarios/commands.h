@@ -41,6 +41,7 @@ struct RunCommand {
   StoryDepth story = StoryDepth::kLanes;  // kCauses: explain
   std::string trace_file;          // empty: none
   uint64_t stop_at_event = 0;      // 0: never
+  uint32_t repeat = 0;             // run so often in this process, under a profiler say; 0: once, in a process of its own
 };
 
 struct PrintCommand {

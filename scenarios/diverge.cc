@@ -72,12 +72,38 @@ std::string Words(const std::string& text) {
   return check == std::string::npos ? LastLine(text) : text.substr(check, text.find('\n', check) - check);
 }
 
-Child Start(const RunSide& side, const EventRequest& request) {
-  std::vector<std::string> arguments = side.command;
-  for (std::string& argument : EventArguments(request, side.other_surroundings)) arguments.push_back(std::move(argument));
-  const std::vector<char*> argument_pointers = Pointers(arguments);
-  const std::vector<std::string> other = side.other_surroundings ? OtherEnvironment() : std::vector<std::string>();
-  std::vector<char*> environment = Pointers(other);
+// What a program left behind.
+struct Exited {
+  std::string told;  // on standard output
+  std::string said;  // on standard error
+  int status = 0;    // as waitpid has it
+  bool too_much = false;
+};
+
+[[noreturn]] void BecomeSide(const std::vector<char*>& arguments, char** environment, int told, int said) {
+  prctl(PR_SET_PDEATHSIG, SIGKILL);
+  const rlimit no_core{.rlim_cur = 0, .rlim_max = 0};
+  setrlimit(RLIMIT_CORE, &no_core);
+  const rlimit cpu{.rlim_cur = kCpuSecondsMax, .rlim_max = kCpuSecondsMax};
+  setrlimit(RLIMIT_CPU, &cpu);
+  if (dup2(told, STDOUT_FILENO) < 0 || dup2(said, STDERR_FILENO) < 0) _exit(kNoProgramStatus);
+  if (environment != nullptr) {
+    AllowOtherLayout();
+    environ = environment;
+  }
+  execvp(arguments[0], arguments.data());
+  std::fprintf(stderr, "%s: %s\n", arguments[0], std::strerror(errno));
+  _exit(kNoProgramStatus);
+}
+
+Exited RunProgram(const RunSide& side, const EventRequest& request) {
+  // All that the child needs is made before it is forked.
+  std::vector<std::string> words = side.command;
+  const std::vector<std::string> more = EventArguments(request, side.other_surroundings);
+  words.insert(words.end(), more.begin(), more.end());
+  const std::vector<char*> arguments = Pointers(words);
+  const std::vector<std::string> variables = OtherEnvironment();
+  std::vector<char*> environment = Pointers(variables);
 
   int ends[2];
   if (pipe2(ends, O_CLOEXEC) < 0) Throw("pipe2");
@@ -88,38 +114,28 @@ Child Start(const RunSide& side, const EventRequest& request) {
   std::fflush(nullptr);
   const pid_t pid = fork();
   if (pid < 0) Throw("fork");
-  if (pid == 0) {
-    prctl(PR_SET_PDEATHSIG, SIGKILL);
-    const rlimit no_core{.rlim_cur = 0, .rlim_max = 0};
-    setrlimit(RLIMIT_CORE, &no_core);
-    const rlimit cpu{.rlim_cur = kCpuSecondsMax, .rlim_max = kCpuSecondsMax};
-    setrlimit(RLIMIT_CPU, &cpu);
-    if (dup2(theirs.get(), STDOUT_FILENO) < 0 || dup2(log.get(), STDERR_FILENO) < 0) _exit(kNoProgramStatus);
-    if (side.other_surroundings) {
-      AllowOtherLayout();
-      environ = environment.data();
-    }
-    execvp(argument_pointers[0], argument_pointers.data());
-    std::fprintf(stderr, "%s: %s\n", argument_pointers[0], std::strerror(errno));
-    _exit(kNoProgramStatus);
-  }
+  if (pid == 0) BecomeSide(arguments, side.other_surroundings ? environment.data() : nullptr, theirs.get(), log.get());
   theirs = Descriptor();
 
-  Child child;
-  bool too_much = false;
-  const std::string told = ReadAll(ours.get(), kStreamBytesMax, too_much);
-  if (too_much) kill(pid, SIGKILL);
-  int status = 0;
-  while (waitpid(pid, &status, 0) < 0 && errno == EINTR) {}
-  std::string said(kWordsBytesMax, '\0');
-  const ssize_t said_size = pread(log.get(), said.data(), said.size(), 0);
-  said.resize(said_size < 0 ? 0 : static_cast<size_t>(said_size));
+  Exited exited;
+  exited.told = ReadAll(ours.get(), kStreamBytesMax, exited.too_much);
+  if (exited.too_much) kill(pid, SIGKILL);
+  while (waitpid(pid, &exited.status, 0) < 0 && errno == EINTR) {}
+  exited.said.resize(kWordsBytesMax);
+  const ssize_t size = pread(log.get(), exited.said.data(), exited.said.size(), 0);
+  exited.said.resize(size < 0 ? 0 : static_cast<size_t>(size));
+  return exited;
+}
 
-  if (too_much) {
+Child Start(const RunSide& side, const EventRequest& request) {
+  const Exited exited = RunProgram(side, request);
+  const int status = exited.status;
+  Child child;
+  if (exited.too_much) {
     child.trouble = "tells more than any run has to tell";
   } else if (WIFEXITED(status) && (WEXITSTATUS(status) == kNoProgramStatus || WEXITSTATUS(status) == kUsageStatus)) {
-    child.trouble = LastLine(said);
-  } else if (std::optional<EventStream> stream = ParseEventStream(told, child.trouble)) {
+    child.trouble = LastLine(exited.said);
+  } else if (std::optional<EventStream> stream = ParseEventStream(exited.told, child.trouble)) {
     child.stream = *std::move(stream);
     if (WIFSIGNALED(status)) {
       child.death = absl::StrFormat("dies of signal %d (%s)", WTERMSIG(status), strsignal(WTERMSIG(status)));
@@ -128,10 +144,17 @@ Child Start(const RunSide& side, const EventRequest& request) {
     } else if (!child.stream.end.has_value() && request.first == 0) {
       child.trouble = "tells no end of its run";
     }
-    if (const std::string words = Words(said); !child.death.empty() && !words.empty()) child.death += ": " + words;
+    const std::string words = Words(exited.said);
+    if (!child.death.empty() && !words.empty()) child.death += ": " + words;
   }
   if (!child.trouble.empty()) child.trouble = side.name + ": " + child.trouble;
   return child;
+}
+
+// How many at their beginning are equal.
+template <class Items>
+size_t CountEqual(const Items& a, const Items& b) {
+  return static_cast<size_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
 }
 
 std::string EndText(const Child& child) {
@@ -144,7 +167,8 @@ bool EqualEnds(const Child& a, const Child& b) { return a.stream.end == b.stream
 
 class DivergeSearch {
  public:
-  DivergeSearch(const RunSide& a, const RunSide& b, const DivergeOptions& options) : sides_{&a, &b}, options_(options) {}
+  DivergeSearch(const RunSide& a, const RunSide& b, const DivergeOptions& options)
+      : sides_{&a, &b}, options_(options) {}
 
   Comparison Go() {
     for (uint32_t attempt = 0; attempt < options_.attempts; ++attempt) {
@@ -152,14 +176,13 @@ class DivergeSearch {
       const Child& a = children_[0];
       const Child& b = children_[1];
       const auto& checkpoints = a.stream.checkpoints;
-      const size_t equal = static_cast<size_t>(
-          std::mismatch(checkpoints.begin(), checkpoints.end(), b.stream.checkpoints.begin(), b.stream.checkpoints.end()).first -
-          checkpoints.begin());
+      const size_t equal = CountEqual(checkpoints, b.stream.checkpoints);
       const bool same = equal == checkpoints.size() && equal == b.stream.checkpoints.size() && EqualEnds(a, b);
       if (same && a.death.empty()) {
         if (attempt > 0) return Unsteady();
-        return {Likeness::kEqual, absl::StrFormat("equal: %d events, digest %016x; the run %s\n", a.stream.end->at.number,
-                                                  a.stream.end->at.digest, EndText(a))};
+        const Checkpoint end = a.stream.end->at;
+        return {Likeness::kEqual,
+                absl::StrFormat("equal: %d events, digest %016x; the run %s\n", end.number, end.digest, EndText(a))};
       }
       const Checkpoint base = equal == 0 ? Checkpoint{} : checkpoints[equal - 1];
       if (std::optional<Comparison> found = Narrow(base)) return *found;
@@ -186,17 +209,18 @@ class DivergeSearch {
     const Child& a = children_[0];
     const Child& b = children_[1];
     for (const Child& child : children_) {
-      if (base.number > 0 && (child.stream.checkpoints.empty() || child.stream.checkpoints[0] != base)) return std::nullopt;
+      const auto& checkpoints = child.stream.checkpoints;
+      if (base.number > 0 && (checkpoints.empty() || checkpoints[0] != base)) return std::nullopt;
     }
     const auto& a_events = a.stream.events;
     const auto& b_events = b.stream.events;
-    const size_t equal = static_cast<size_t>(
-        std::mismatch(a_events.begin(), a_events.end(), b_events.begin(), b_events.end()).first - a_events.begin());
+    const size_t equal = CountEqual(a_events, b_events);
     if (equal == a_events.size() && equal == b_events.size() && EqualEnds(a, b)) {
       // Both died of the same, after the same event: one run.
       if (a.death.empty()) return std::nullopt;
-      return Comparison{Likeness::kEqual, absl::StrFormat("equal: both runs are the same up to event %d, where the process %s\n",
-                                                          base.number + equal, a.death)};
+      return Comparison{Likeness::kEqual,
+                        absl::StrFormat("equal: both runs are the same up to event %d, where the process %s\n",
+                                        base.number + equal, a.death)};
     }
     std::string story = absl::StrFormat("divergent: %d events are equal, the next is not\n", base.number + equal);
     for (int i : {0, 1}) story += Tell(i, equal);
@@ -222,7 +246,9 @@ class DivergeSearch {
     std::string text;
     for (uint32_t depth = 0; cause != 0 && depth < options_.parents_max; ++depth) {
       const Child child = Start(side, {.first = cause, .last = cause});
-      if (child.stream.events.empty()) return text + absl::StrFormat("  because of event %d, which a further run does not have\n", cause);
+      if (child.stream.events.empty()) {
+        return text + absl::StrFormat("  because of event %d, which a further run does not have\n", cause);
+      }
       text += TellEvent("  because of ", child.stream.events[0]);
       cause = child.stream.events[0].cause;
     }
@@ -232,14 +258,16 @@ class DivergeSearch {
   static std::string TellEvent(std::string_view before, const ToldEvent& event) {
     std::string text = absl::StrFormat("%s%s digest=%016x\n", before, event.text, event.digest);
     for (size_t i = 0; i < event.logs.size() && i < kLogsToldMax; ++i) text += "      " + event.logs[i] + "\n";
-    if (event.logs.size() > kLogsToldMax) text += absl::StrFormat("      and %d lines more\n", event.logs.size() - kLogsToldMax);
+    if (event.logs.size() > kLogsToldMax) {
+      text += absl::StrFormat("      and %d lines more\n", event.logs.size() - kLogsToldMax);
+    }
     return text;
   }
 
   Comparison Unsteady() const {
-    return {Likeness::kDivergent, absl::StrFormat("divergent, but not always at the same place: of %d comparisons none could be "
-                                                  "repeated in its interval; one side is not even equal to itself\n",
-                                                  options_.attempts)};
+    return {Likeness::kDivergent,
+            "divergent, but not always at the same place: a further comparison does not show what the first one "
+            "showed; one side is not even equal to itself\n"};
   }
 
   const RunSide* const sides_[2];
@@ -254,12 +282,15 @@ std::vector<std::string> EventArguments(const EventRequest& request, bool other_
   std::vector<std::string> arguments;
   if (request.every != 0) arguments.insert(arguments.end(), {"--every", absl::StrFormat("%d", request.every)});
   if (request.first != 0) {
-    arguments.insert(arguments.end(), {"--first", absl::StrFormat("%d", request.first), "--last", absl::StrFormat("%d", request.last)});
+    arguments.insert(arguments.end(), {"--first", absl::StrFormat("%d", request.first)});
+    arguments.insert(arguments.end(), {"--last", absl::StrFormat("%d", request.last)});
   }
   if (other_heap) arguments.push_back("--other-heap");
   return arguments;
 }
 
-Comparison Diverge(const RunSide& a, const RunSide& b, const DivergeOptions& options) { return DivergeSearch(a, b, options).Go(); }
+Comparison Diverge(const RunSide& a, const RunSide& b, const DivergeOptions& options) {
+  return DivergeSearch(a, b, options).Go();
+}
 
 }  // namespace detcd::scenario

@@ -3,8 +3,9 @@
 // builds, two scenarios, or one run under two surroundings are compared alike.
 //
 // The first pass takes a digest every so many events; digests roll, so the runs part between the last equal checkpoint
-// and the first different one. The second pass tells that interval event by event. A third follows the causes backwards.
-// Each pass runs each side anew: what does not repeat itself, even on one side, is seen and tried again, then said.
+// and the first different one. The second pass tells that interval event by event. A third follows the causes
+// backwards. Each pass runs each side anew: what does not repeat itself, even on one side, is seen, tried again, and
+// then said.
 #pragma once
 
 #include <cstdint>
@@ -17,7 +18,7 @@ namespace detcd::scenario {
 
 struct RunSide {
   std::string name;                  // for people
-  std::vector<std::string> command;  // the program, found as execvp does, and its arguments; those of EventArguments follow
+  std::vector<std::string> command;  // the program, found as execvp does, and arguments before those of EventArguments
   bool other_surroundings = false;   // surroundings.h
 };
 

@@ -11,6 +11,8 @@
 namespace detcd::scenario {
 namespace {
 
+constexpr size_t kLineBytesTold = 200;  // of a line that is wrong
+
 void PrintLine(std::string line) {
   std::replace(line.begin(), line.end(), '\n', ' ');
   std::printf("%s\n", line.c_str());
@@ -72,7 +74,9 @@ bool AddLine(std::string_view text, EventStream& stream) {
 
 }  // namespace
 
-EventTeller::EventTeller(const EventRequest& request) : request_(request) { std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ); }
+EventTeller::EventTeller(const EventRequest& request) : request_(request) {
+  std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);
+}
 
 void EventTeller::OnEvent(const sim::EventRecord& record) {
   current_ = record.number;
@@ -80,7 +84,8 @@ void EventTeller::OnEvent(const sim::EventRecord& record) {
     PrintLine(absl::StrFormat("at %d %016x", current_, record.digest));
   }
   if (IsAskedFor()) {
-    PrintLine(absl::StrFormat("event %d %d %016x %s", current_, record.event.cause, record.digest, FormatEventRecord(record)));
+    PrintLine(absl::StrFormat("event %d %d %016x %s", current_, record.event.cause, record.digest,
+                              FormatEventRecord(record)));
   }
 }
 
@@ -102,8 +107,9 @@ void PrintEvents(const Scenario& scenario, const EventRequest& request) {
   }
   const RunResult result = RunScenario(scenario, options);
   if (result.verdict == Verdict::kFine && !result.story.empty()) return;  // stopped
-  teller.OnEnd({.number = result.events, .digest = result.digest},
-               std::string(VerdictName(result.verdict)) + (result.violation.has_value() ? ": " + result.violation->signature : ""));
+  std::string verdict(VerdictName(result.verdict));
+  if (result.violation.has_value()) verdict += ": " + result.violation->signature;
+  teller.OnEnd({.number = result.events, .digest = result.digest}, verdict);
 }
 
 std::optional<EventStream> ParseEventStream(std::string_view text, std::string& error) {
@@ -112,7 +118,8 @@ std::optional<EventStream> ParseEventStream(std::string_view text, std::string& 
     const size_t size = text.find('\n');
     if (size == std::string_view::npos) return stream;
     if (!AddLine(text.substr(0, size), stream)) {
-      error = absl::StrFormat("line %d is not of an event stream: %s", number, std::string(text.substr(0, std::min<size_t>(size, 200))));
+      const std::string line(text.substr(0, std::min(size, kLineBytesTold)));
+      error = absl::StrFormat("line %d is not of an event stream: %s", number, line);
       return std::nullopt;
     }
     text.remove_prefix(size + 1);

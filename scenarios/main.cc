@@ -17,6 +17,7 @@ namespace {
 
 constexpr uint32_t kJobsMax = 1'024;
 constexpr uint32_t kCheckpointIntervalMax = 1'000'000;  // all events of it are told in the second pass
+constexpr uint32_t kRepeatMax = 1'000'000;
 
 int Main(int argc, char** argv) {
   RunCommand run{.program = argv[0]};
@@ -45,6 +46,8 @@ int Main(int argc, char** argv) {
   run_app->add_option("--trace", run.trace_file, "Write what happens to this file");
   run_app->add_option("--stop-at", run.stop_at_event,
                       "Stop before the event of this number: in a debugger with SIGTRAP, else for good, printing the state");
+  run_app->add_option("--repeat", run.repeat, "Run so often in this process, as a profiler wants it; tells the median of CPU times")
+      ->check(CLI::Range(1u, kRepeatMax));
   run_seed->excludes(run_file);
 
   CLI::App* print_app = app.add_subcommand("print", "Prints the swarm's scenario of a seed as text that run reads");

@@ -7,6 +7,7 @@
 
 #include "absl/strings/str_format.h"
 #include "checker/report.h"
+#include "checker/triage.h"
 #include "core/base/check.h"
 #include "scenarios/recorder.h"
 #include "scenarios/settings.h"
@@ -368,7 +369,11 @@ class Run {
     universe.HealNetwork();
     for (uint32_t member = 0; member < world_.members(); ++member) {
       if (universe.clock(member).drift_ppm() != 0) universe.SetDrift(member, 0);
-      if (!world_.IsUp(member)) Start(member);
+      if (Has(scenario_.lost_members(), member)) {
+        world_.LoseMember(member);
+      } else if (!world_.IsUp(member)) {
+        Start(member);
+      }
     }
     for (uint32_t client = 0; client < world_.clients(); ++client) world_.client(client).DropPlanned();
     const Duration longest_delay = LongestDelay(scenario_);
@@ -509,7 +514,11 @@ class Run {
     }
     if (!result.violation.has_value()) return result;
     result.verdict = result.violation->property == "convergence" ? Verdict::kNotLive : Verdict::kViolation;
-    result.story = checker::Tell(*result.violation, world_.history()) + Story(*result.violation) + "\n" + world_.Describe();
+    result.story = checker::Tell(*result.violation, world_.history()) + Story(*result.violation);
+    const checker::Opinion opinion = checker::Classify(*result.violation, world_.history());
+    if (opinion.triage == checker::Triage::kDisagreement) result.verdict = Verdict::kUndetermined;
+    if (!opinion.sentence.empty()) result.story += "second opinion: " + opinion.sentence + "\n";
+    result.story += "\n" + world_.Describe();
     return result;
   }
 

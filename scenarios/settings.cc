@@ -172,6 +172,8 @@ class Inspector {
       Drift(where + ".drift_ppm", scenario_.clocks(i).drift_ppm());
     }
     for (int i = 0; i < scenario_.episodes_size(); ++i) CheckEpisode(absl::StrFormat("episodes[%d]", i), scenario_.episodes(i));
+    if (scenario_.lost_members_size() > 0) Members("lost_members", scenario_.lost_members());
+    Number("lost_members", static_cast<uint64_t>(scenario_.lost_members_size()), (members_ - 1) / 2);
     for (int i = 0; i < scenario_.operations_size(); ++i) {
       CheckOperation(absl::StrFormat("operations[%d]", i), scenario_.operations(i));
     }

@@ -30,14 +30,18 @@ std::string NameOf(const std::string& entry) { return entry.substr(0, entry.find
 
 std::vector<std::string> OtherEnvironment() {
   std::vector<std::string> other = {
-      "HOME=/nonexistent/other", "USER=other", "LOGNAME=other", "LANG=tr_TR.UTF-8", "LC_ALL=tr_TR.UTF-8", "TZ=Asia/Kathmandu",
-      "TMPDIR=/var/tmp", "TERM=dumb", "COLUMNS=7", "MALLOC_ARENA_MAX=1", "MALLOC_MMAP_THRESHOLD_=16384",
-      absl::StrFormat("MALLOC_PERTURB_=%d", kPerturbByte), "DETCD_PADDING=" + std::string(kPaddingBytes, 'x')};
+      "HOME=/nonexistent/other", "USER=other",         "LOGNAME=other",
+      "LANG=tr_TR.UTF-8",        "LC_ALL=tr_TR.UTF-8", "TZ=Asia/Kathmandu",
+      "TMPDIR=/var/tmp",         "TERM=dumb",          "COLUMNS=7",
+      "MALLOC_ARENA_MAX=1",      "MALLOC_MMAP_THRESHOLD_=16384",
+      absl::StrFormat("MALLOC_PERTURB_=%d", kPerturbByte),
+      "DETCD_PADDING=" + std::string(kPaddingBytes, 'x')};
   const size_t changed = other.size();
   for (char** entry = environ; *entry != nullptr; ++entry) {
     const std::string name = NameOf(*entry);
     const auto same_name = [&](const std::string& mine) { return NameOf(mine) == name; };
-    if (std::none_of(other.begin(), other.begin() + static_cast<std::ptrdiff_t>(changed), same_name)) other.push_back(*entry);
+    const auto changed_end = other.begin() + static_cast<std::ptrdiff_t>(changed);
+    if (std::none_of(other.begin(), changed_end, same_name)) other.push_back(*entry);
   }
   return other;
 }
@@ -56,7 +60,9 @@ std::string LayoutTrouble() {
   if (now < 0) return "the personality of this process cannot be read";
   if ((now & ADDR_NO_RANDOMIZE) == 0) return "";
   // It may be turned on for a child, unless a filter forbids it; tried here and put back.
-  if (personality(static_cast<unsigned long>(now & ~ADDR_NO_RANDOMIZE)) < 0) return "a filter forbids to randomise addresses";
+  if (personality(static_cast<unsigned long>(now & ~ADDR_NO_RANDOMIZE)) < 0) {
+    return "a filter forbids to randomise addresses";
+  }
   personality(static_cast<unsigned long>(now));
   return "";
 }

@@ -1,5 +1,5 @@
-// What surrounds a process and must not matter to a run: addresses, what fresh memory holds, the environment. The second
-// run of a seed gets other ones in every respect, so that whatever of it leaks into a run shows as another digest.
+// What surrounds a process and must not matter to a run: addresses, what fresh memory holds, the environment. The
+// second run of a seed gets other ones in every respect: whatever of it leaks into a run shows as another digest.
 //
 //   addresses    a fresh process under address randomisation (text, stack, heap, mappings), another threshold between
 //                heap and mappings, a longer environment under the stack, and a heap whose free blocks lie in another

@@ -317,6 +317,19 @@ void DrawOperations(uint64_t seed, Scenario& scenario) {
             });
 }
 
+// Without some of its members for ever: what only all of them together bring about is no service.
+void DrawLost(uint64_t seed, Scenario& scenario) {
+  KeyedRandom random = Piece(seed, "swarm.lost");
+  uint32_t left = (scenario.members() - 1) / 2;
+  if (left == 0 || !random.Chance(1, 4)) return;
+  left = static_cast<uint32_t>(random.Between(1, left));
+  for (uint32_t member = 1; left > 0; ++member) {
+    if (!random.Chance(left, scenario.members() - member + 1)) continue;
+    scenario.add_lost_members(member);
+    --left;
+  }
+}
+
 }  // namespace
 
 Scenario MakeSwarm(uint64_t seed, FidelityChoice fidelity) {
@@ -343,6 +356,7 @@ Scenario MakeSwarm(uint64_t seed, FidelityChoice fidelity) {
   DrawClocks(seed, scenario.members(), scenario);
   DrawEpisodes(seed, scenario);
   DrawOperations(seed, scenario);
+  DrawLost(seed, scenario);
   return scenario;
 }
 

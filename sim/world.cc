@@ -147,6 +147,11 @@ void World::EndMember(uint32_t member) {
   seats_[member]->node.reset();
 }
 
+void World::LoseMember(uint32_t member) {
+  CrashMember(member, Survival::kMixed);
+  seats_[member]->lost = true;
+}
+
 void World::MemberStopped(uint32_t member) {
   Seat& seat = *seats_[member];
   const SimHost& host = universe_.LastHost(member);
@@ -229,6 +234,10 @@ void World::BeginProbing(uint64_t first_id, Duration longest_delay, Duration lon
   probes_.resize(knobs_.members);
   panel_->OnHealed(Now(), longest_delay, longest_sync);
   for (uint32_t member = 0; member < knobs_.members; ++member) {
+    if (seats_[member]->lost) {
+      panel_->OnLost(ids_[member]);
+      continue;
+    }
     MakeClient(knobs_.clients + member, knobs_.members + knobs_.clients + member, {member});
     PlanProbe(member, Millis(1));
   }
@@ -264,6 +273,7 @@ bool World::Settled() const {
     if (seat.client != nullptr && !seat.client->idle()) return false;
   }
   for (const auto& seat : seats_) {
+    if (seat->lost) continue;
     const checker::MemberObservation& seen = seat->watcher.seen();
     if (seat->node == nullptr || !seat->watcher.recovered()) return false;
     if (seen.last_index.value != committed_.marks.size() || seen.applied_index != seen.last_index) return false;
@@ -277,6 +287,7 @@ bool World::Settled() const {
 void World::Finish() {
   if (violation().has_value()) return;
   for (const auto& seat : seats_) {
+    if (seat->lost) continue;
     panel_->OnFinal(seat->place.options.id, FinalKeys(seat->node->member()), Now());
   }
   panel_->Finish(Now());

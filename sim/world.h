@@ -77,13 +77,17 @@ class World final : private ClientListener, private PeerCutObserver {
   // The process ends, the machine stays.
   void EndMember(uint32_t member);
 
+  // Power loss of a member that never comes back: nothing is asked of it at the end of the run.
+  void LoseMember(uint32_t member);
+
   // --- clients, numbered from 0 ---
   uint32_t clients() const { return knobs_.clients; }
   EndpointId ClientEndpoint(uint32_t client) const { return knobs_.members + client; }
   Client& client(uint32_t client) { return *clients_[client].client; }
 
   // --- the end of a run ---
-  // All faults are over: probers start to ask each member for a put and a linearizable read until both succeeded.
+  // All faults are over: probers start to ask each member that is not lost for a put and a linearizable read until both
+  // succeeded.
   // Operation ids from `first_id` on are theirs.
   void BeginProbing(uint64_t first_id, Duration longest_delay, Duration longest_sync);
   // Every member has served, no client waits, all members have applied all that is committed, and no leader still has
@@ -111,6 +115,7 @@ class World final : private ClientListener, private PeerCutObserver {
     MemberPlace place;
     MemberWatcher watcher;
     uint32_t incarnation = 0;
+    bool lost = false;                  // for good
     std::unique_ptr<MemberNode> node;   // null while down
   };
   struct ClientSeat {

@@ -216,9 +216,15 @@ void OnHeartbeatResponse(RaftState& raft, MemberId from, const HeartbeatResponse
   auto* leader = std::get_if<Leader>(&raft.role);
   if (leader == nullptr) return;
   Progress& progress = leader->progress.at(from);
-  progress.probe_in_flight = false;
-  // An append, empty if need be: where earlier ones were lost, its refusal tells.
-  if (progress.match < raft.log.last_index() || progress.mode == Progress::Mode::kProbe) {
+  if (progress.mode == Progress::Mode::kProbe && progress.probe_in_flight) {
+    // The probe is lost, or still on a slow way. Asked again without its entries, which leave once the follower has
+    // answered: sent with each heartbeat, as etcd does, copies of a large append fill a way that carries less than one
+    // of them in a heartbeat interval, and all that follows waits behind them.
+    PROBE("raft.probe_asked_again");
+    progress.probe_in_flight = false;
+    SendEntries(raft, from, progress, {}, output);
+  } else if (progress.match < raft.log.last_index() || progress.mode == Progress::Mode::kProbe) {
+    // An append, empty if need be: where earlier ones were lost, its refusal tells.
     TrySendAppend(raft, from, progress, IfEmpty::kSend, output);
   }
   if (!response.read.IsZero()) OnReadConfirmed(raft, from, response.read, output);

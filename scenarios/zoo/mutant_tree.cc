@@ -52,7 +52,7 @@ bool EndsWith(const std::string& text, std::string_view end) {
 std::string FirstError(const std::string& text) {
   std::istringstream lines(text);
   for (std::string line; std::getline(lines, line);) {
-    if (line.find("error") != std::string::npos) return line;
+    if (line.find("error:") != std::string::npos || line.find("undefined") != std::string::npos) return line;
   }
   return text.substr(0, text.find('\n'));
 }

@@ -84,6 +84,7 @@ class Zoo {
       if (!command_.json_file.empty()) Save();
     }
     if (measured == 0) throw UsageError{"zoo: no mutant is called " + command_.only};
+    if (command_.only.empty()) ShowTable();
     return wrong_ == 0 ? 0 : 1;
   }
 
@@ -250,6 +251,21 @@ class Zoo {
     std::printf("%-34s %-10s %s  %s%s\n", result.id().c_str(), good ? result.outcome().c_str() : absl::StrFormat("%s !", result.outcome()).c_str(),
                 numbers.c_str(), judges.c_str(), result.trouble().empty() ? "" : ("  " + result.trouble()).c_str());
     std::fflush(stdout);
+  }
+
+  // What README.md shows.
+  void ShowTable() const {
+    std::printf("\n| id | mechanism | judges | first seed | kills a seed [95%%] | CPU a kill |\n|---|---|---|---|---|---|\n");
+    for (const MutantResult& result : report_.mutants()) {
+      std::string judges = result.outcome() == "killed" ? "" : result.outcome();
+      for (const Kill& kill : result.kills()) judges += (judges.empty() ? "" : ", ") + kill.judge();
+      std::string numbers = "| – | – | – |";
+      if (!result.kills().empty() && result.kills(0).first_seed() > 0) {
+        numbers = absl::StrFormat("| %d | %.2g [%.2g, %.2g] | %.2f s |", result.kills(0).first_seed(), result.probability(),
+                                  result.probability_low(), result.probability_high(), result.cpu_to_kill());
+      }
+      std::printf("| %s | %s | %s %s\n", result.id().c_str(), result.mechanism().c_str(), judges.c_str(), numbers.c_str());
+    }
   }
 
   const ZooCommand& command_;

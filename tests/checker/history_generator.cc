@@ -11,32 +11,72 @@
 namespace detcd::checker {
 namespace {
 
-using State = std::map<std::string, ObservedKeyValue>;
+using State = SpecState;
 using Kind = HistoryEvent::Kind;
 
 const std::string kOpenEnd(1, '\0');
 
-bool Within(const std::string& key, const Request& request) {
+// The part of a range's answer that its options ask for, from all live pairs of its range in key order.
+void SelectPairs(const Request& request, std::vector<ObservedKeyValue> pairs, Answer& answer) {
+  answer.count = static_cast<int64_t>(pairs.size());
+  if (request.count_only) return;
+  std::erase_if(pairs, [&](const ObservedKeyValue& kv) { return kv.mod_revision < request.min_mod_revision; });
+  if (request.sort_target == SortTarget::kMod) std::ranges::sort(pairs, {}, &ObservedKeyValue::mod_revision);
+  if (request.sort_order == SortOrder::kDescend) std::ranges::reverse(pairs);
+  if (request.limit > 0 && pairs.size() > static_cast<size_t>(request.limit)) {
+    pairs.resize(static_cast<size_t>(request.limit));
+    answer.more = true;
+  }
+  if (request.keys_only) {
+    for (ObservedKeyValue& kv : pairs) kv.value.clear();
+  }
+  answer.kvs = std::move(pairs);
+}
+
+Request DrawRequest(Draws& draws, size_t number, const HistoryOptions& options, int64_t revision) {
+  Request request;
+  request.key = "k" + std::to_string(draws.Below(options.keys));
+  uint64_t kind = draws.Below(10);
+  if (kind < 4) {
+    request.kind = OperationKind::kPut;
+    request.ignore_value = draws.Chance(15);
+    if (!request.ignore_value) {
+      request.value = "v" + std::to_string(options.values == 0 ? number : draws.Below(options.values));
+    }
+    request.prev_kv = draws.Chance(40);
+  } else if (kind < 6) {
+    request.kind = OperationKind::kDelete;
+    if (draws.Chance(30)) request.range_end = draws.Chance(50) ? "k2" : kOpenEnd;
+    request.prev_kv = draws.Chance(40);
+  } else {
+    if (draws.Chance(50)) request.range_end = draws.Chance(50) ? "k2" : kOpenEnd;
+    request.serializable = draws.Chance(20);
+    if (draws.Chance(20)) request.limit = 1;
+    if (draws.Chance(10)) request.keys_only = true;
+    if (draws.Chance(10)) request.count_only = true;
+    if (draws.Chance(10)) request.min_mod_revision = revision;
+    if (draws.Chance(20)) request.sort_order = draws.Chance(50) ? SortOrder::kAscend : SortOrder::kDescend;
+    if (request.sort_order != SortOrder::kNone && draws.Chance(50)) request.sort_target = SortTarget::kMod;
+    if (draws.Chance(20)) request.revision = 1 + static_cast<int64_t>(draws.Below(static_cast<uint64_t>(revision) + 2));
+  }
+  return request;
+}
+
+}  // namespace
+
+bool SpecWithin(const std::string& key, const Request& request) {
   if (request.range_end.empty()) return key == request.key;
   return key >= request.key && (request.range_end == kOpenEnd || key < request.range_end);
 }
 
-// The specification: the answer to `request` on `state` at `revision`; changes both when the request does.
-Answer Run(const Request& request, State& state, int64_t& revision) {
+Answer RunSpec(const Request& request, SpecState& state, int64_t& revision) {
   Answer answer;
   std::vector<ObservedKeyValue> matching;
   for (const auto& [key, kv] : state) {
-    if (Within(key, request)) matching.push_back(kv);
+    if (SpecWithin(key, request)) matching.push_back(kv);
   }
   switch (request.kind) {
-    case OperationKind::kRange:
-      answer.count = static_cast<int64_t>(matching.size());
-      answer.kvs = matching;
-      if (request.limit > 0 && matching.size() > static_cast<size_t>(request.limit)) {
-        answer.kvs.resize(static_cast<size_t>(request.limit));
-        answer.more = true;
-      }
-      break;
+    case OperationKind::kRange: SelectPairs(request, std::move(matching), answer); break;
     case OperationKind::kDelete:
       answer.count = static_cast<int64_t>(matching.size());
       if (request.prev_kv) answer.kvs = matching;
@@ -62,40 +102,6 @@ Answer Run(const Request& request, State& state, int64_t& revision) {
   answer.header_revision = revision;
   return answer;
 }
-
-bool SameAnswer(const Answer& a, const Answer& b) {
-  return a.error == b.error && a.header_revision == b.header_revision && a.kvs == b.kvs && a.count == b.count &&
-         a.more == b.more;
-}
-
-bool SameEffect(const Request& a, const Request& b) {
-  return a.kind == b.kind && a.key == b.key && a.range_end == b.range_end && a.value == b.value &&
-         a.ignore_value == b.ignore_value;
-}
-
-Request DrawRequest(Draws& draws, size_t number, size_t keys, int64_t revision) {
-  Request request;
-  request.key = "k" + std::to_string(draws.Below(keys));
-  uint64_t kind = draws.Below(10);
-  if (kind < 4) {
-    request.kind = OperationKind::kPut;
-    request.ignore_value = draws.Chance(15);
-    if (!request.ignore_value) request.value = "v" + std::to_string(number);
-    request.prev_kv = draws.Chance(40);
-  } else if (kind < 6) {
-    request.kind = OperationKind::kDelete;
-    if (draws.Chance(30)) request.range_end = draws.Chance(50) ? "k2" : kOpenEnd;
-    request.prev_kv = draws.Chance(40);
-  } else {
-    if (draws.Chance(50)) request.range_end = draws.Chance(50) ? "k2" : kOpenEnd;
-    request.serializable = draws.Chance(20);
-    if (draws.Chance(20)) request.limit = 1;
-    if (draws.Chance(20)) request.revision = 1 + static_cast<int64_t>(draws.Below(static_cast<uint64_t>(revision) + 2));
-  }
-  return request;
-}
-
-}  // namespace
 
 uint64_t Draws::Below(uint64_t limit) {
   state_ += 0x9E3779B97F4A7C15u;
@@ -141,7 +147,7 @@ History GenerateHistory(uint64_t seed, const HistoryOptions& options) {
       history.events.push_back({.kind = Kind::kCommit, .committed = request});
       State state = states[static_cast<size_t>(revision)];
       int64_t before = revision;
-      operation.answer = Run(request, state, revision);
+      operation.answer = RunSpec(request, state, revision);
       if (revision > before) states.push_back(state);
       return;
     }
@@ -153,7 +159,7 @@ History GenerateHistory(uint64_t seed, const HistoryOptions& options) {
     }
     int64_t from = request.revision > 0 ? request.revision : at;
     State state = states[static_cast<size_t>(from)];
-    operation.answer = Run(request, state, from);
+    operation.answer = RunSpec(request, state, from);
     operation.answer.header_revision = at;
   };
   bool busy = true;
@@ -169,7 +175,7 @@ History GenerateHistory(uint64_t seed, const HistoryOptions& options) {
       if (history.operations.size() < options.operations) {
         size_t index = history.operations.size();
         Operation operation{.id = index + 1, .client = number};
-        operation.request = DrawRequest(draws, index, options.keys, revision);
+        operation.request = DrawRequest(draws, index, options, revision);
         history.operations.push_back(operation);
         history.events.push_back({.kind = Kind::kCall, .operation = index});
         client = {.operation = index};
@@ -199,122 +205,6 @@ History GenerateHistory(uint64_t seed, const HistoryOptions& options) {
   return history;
 }
 
-std::optional<std::string> Corrupt(History& history, Draws& draws) {
-  std::vector<size_t> answered;
-  std::vector<size_t> commits;
-  std::vector<size_t> refused;
-  std::vector<size_t> unknown;
-  for (size_t i = 0; i < history.operations.size(); ++i) {
-    const Operation& operation = history.operations[i];
-    if (operation.outcome == Outcome::kAnswered) answered.push_back(i);
-    if (operation.outcome == Outcome::kRefused && operation.request.kind == OperationKind::kPut) refused.push_back(i);
-    if (operation.outcome == Outcome::kUnknown && operation.request.kind != OperationKind::kRange) unknown.push_back(i);
-  }
-  for (size_t i = 0; i < history.events.size(); ++i) {
-    if (history.events[i].kind == Kind::kCommit) commits.push_back(i);
-  }
-  if (answered.empty()) return std::nullopt;
-  auto pick = [&](const std::vector<size_t>& from) { return from[draws.Below(from.size())]; };
-  auto event_of = [&](Kind kind, size_t operation) {
-    return std::ranges::find_if(history.events,
-                                [&](const HistoryEvent& e) { return e.kind == kind && e.operation == operation; });
-  };
-  Operation& victim = history.operations[pick(answered)];
-  size_t index = static_cast<size_t>(victim.id - 1);
-  std::string name;
-  switch (draws.Below(13)) {
-    case 0: {
-      Operation& other = history.operations[pick(answered)];
-      if (other.request.kind != victim.request.kind || other.id == victim.id) return std::nullopt;
-      std::swap(other.answer, victim.answer);
-      name = "swap two answers";
-      break;
-    }
-    case 1: {
-      auto end = event_of(Kind::kEnd, index);
-      HistoryEvent moved = *end;
-      history.events.erase(end);
-      history.events.insert(event_of(Kind::kCall, index) + 1, moved);
-      name = "return at once";
-      break;
-    }
-    case 2: {
-      auto call = event_of(Kind::kCall, index);
-      HistoryEvent moved = *call;
-      history.events.erase(call);
-      history.events.insert(event_of(Kind::kEnd, index), moved);
-      name = "call late";
-      break;
-    }
-    case 3: {
-      if (commits.empty()) return std::nullopt;
-      HistoryEvent twice = history.events[pick(commits)];
-      auto place = static_cast<std::ptrdiff_t>(draws.Below(history.events.size() + 1));
-      history.events.insert(history.events.begin() + place, twice);
-      name = "duplicate a revision";
-      break;
-    }
-    case 4:
-      if (commits.empty()) return std::nullopt;
-      history.events.erase(history.events.begin() + static_cast<std::ptrdiff_t>(pick(commits)));
-      name = "lose a write";
-      break;
-    case 5: {
-      if (victim.request.kind != OperationKind::kRange || victim.answer.header_revision < 2) return std::nullopt;
-      State state;
-      int64_t revision = 1;
-      for (const HistoryEvent& event : history.events) {
-        if (event.kind != Kind::kCommit || revision == victim.answer.header_revision - 1) continue;
-        Run(event.committed, state, revision);
-      }
-      if (victim.request.revision > 0) return std::nullopt;
-      victim.answer = Run(victim.request, state, revision);
-      name = "stale read";
-      break;
-    }
-    case 6: {
-      if (victim.answer.kvs.empty()) return std::nullopt;
-      ObservedKeyValue& kv = victim.answer.kvs[draws.Below(victim.answer.kvs.size())];
-      int64_t* fields[] = {&kv.create_revision, &kv.mod_revision, &kv.version};
-      *fields[draws.Below(3)] += draws.Chance(50) ? 1 : -1;
-      name = "wrong metadata";
-      break;
-    }
-    case 7:
-      if (unknown.empty()) return std::nullopt;
-      history.events.push_back({.kind = Kind::kCommit, .committed = history.operations[pick(unknown)].request});
-      name = "apply an unknown operation (again)";
-      break;
-    case 8:
-      if (refused.empty()) return std::nullopt;
-      history.events.push_back({.kind = Kind::kCommit, .committed = history.operations[pick(refused)].request});
-      name = "apply a refused operation";
-      break;
-    case 9:
-      if (victim.request.kind != OperationKind::kRange) return std::nullopt;
-      victim.answer.kvs.push_back({.key = "k9", .value = "v", .create_revision = 2, .mod_revision = 2, .version = 1});
-      ++victim.answer.count;
-      name = "resurrect a key";
-      break;
-    case 10:
-      victim.answer.header_revision += draws.Chance(50) ? 1 : -1;
-      name = "wrong header revision";
-      break;
-    case 11:
-      victim.answer.count += draws.Chance(50) ? 1 : -1;
-      if (victim.request.kind == OperationKind::kPut) return std::nullopt;
-      name = "wrong count";
-      break;
-    default:
-      victim.outcome = Outcome::kRefused;
-      victim.answer = Answer{.error = "etcdserver: too many requests"};
-      name = "refuse an answered operation";
-      break;
-  }
-  history.Number();
-  return name;
-}
-
 std::optional<Violation> JudgeHistory(const History& history) {
   Verdict verdict;
   RevisionOrder judge(verdict);
@@ -338,124 +228,5 @@ std::optional<Violation> JudgeHistory(const History& history) {
   }
   return verdict.violation();
 }
-
-namespace {
-
-// Tries every order, one operation after the other.
-class Oracle {
- public:
-  explicit Oracle(const History& history) : operations_(history.operations), done_(history.operations.size()) {
-    State state;
-    int64_t revision = 1;
-    states_ = {state, state};
-    made_.resize(2);
-    committed_ = {0, 0};
-    for (size_t i = 0; i < history.events.size(); ++i) {
-      if (history.events[i].kind != Kind::kCommit) continue;
-      int64_t before = revision;
-      Run(history.events[i].committed, state, revision);
-      if (revision == before) continue;
-      states_.push_back(state);
-      made_.push_back(history.events[i].committed);
-      committed_.push_back(i + 1);
-    }
-    last_ = revision;
-  }
-
-  bool Accepts() {
-    for (const Operation& operation : operations_) {
-      if (Floats(operation) && !SerializableIsRight(operation)) return false;
-    }
-    return Extend(1);
-  }
-
- private:
-  static bool Floats(const Operation& operation) {
-    return operation.outcome == Outcome::kAnswered && operation.request.serializable;
-  }
-  // Has no place in the order: unknown reads, and errors that say nothing about the state.
-  static bool HasNoPlace(const Operation& operation) {
-    if (Floats(operation)) return true;
-    if (operation.outcome == Outcome::kUnknown || operation.outcome == Outcome::kPending) {
-      return operation.request.kind == OperationKind::kRange;
-    }
-    if (operation.outcome != Outcome::kRefused) return false;
-    bool about_state = operation.answer.error.find("too many") == std::string::npos;
-    return operation.request.serializable || !about_state;
-  }
-
-  bool SerializableIsRight(const Operation& operation) const {
-    int64_t at = operation.answer.header_revision;
-    if (at < 1 || at > last_ || committed_[static_cast<size_t>(at)] >= operation.end.event) return false;
-    return AnswerAt(operation, at);
-  }
-
-  bool AnswerAt(const Operation& operation, int64_t at) const {
-    int64_t from = operation.request.revision > 0 ? operation.request.revision : at;
-    if (from > at) return false;
-    State state = states_[static_cast<size_t>(from)];
-    Answer answer = Run(operation.request, state, from);
-    answer.header_revision = at;
-    return SameAnswer(answer, operation.answer);
-  }
-
-  bool Extend(int64_t revision) {
-    bool complete = revision == last_;
-    for (size_t i = 0; i < operations_.size(); ++i) {
-      const Operation& operation = operations_[i];
-      bool must = operation.outcome == Outcome::kAnswered || operation.outcome == Outcome::kRefused;
-      if (!HasNoPlace(operation) && must && !done_[i]) complete = false;
-    }
-    if (complete) return true;
-    for (size_t i = 0; i < operations_.size(); ++i) {
-      if (done_[i] || HasNoPlace(operations_[i]) || !EarlierAreDone(operations_[i])) continue;
-      int64_t next = revision;
-      if (!Fits(operations_[i], revision, next)) continue;
-      done_[i] = true;
-      if (Extend(next)) return true;
-      done_[i] = false;
-    }
-    return false;
-  }
-
-  bool EarlierAreDone(const Operation& operation) const {
-    for (size_t i = 0; i < operations_.size(); ++i) {
-      const Operation& other = operations_[i];
-      bool ended = other.outcome == Outcome::kAnswered || other.outcome == Outcome::kRefused;
-      if (ended && !HasNoPlace(other) && !done_[i] && other.end.event < operation.call.event) return false;
-    }
-    return true;
-  }
-
-  bool Fits(const Operation& operation, int64_t revision, int64_t& next) const {
-    bool answered = operation.outcome == Outcome::kAnswered;
-    bool ended = answered || operation.outcome == Outcome::kRefused;
-    if (operation.request.kind == OperationKind::kRange) {
-      if (committed_[static_cast<size_t>(revision)] >= operation.end.event) return false;
-      if (!answered) return operation.request.revision > revision;  // a future revision
-      return AnswerAt(operation, revision);
-    }
-    State state = states_[static_cast<size_t>(revision)];
-    next = revision;
-    Answer answer = Run(operation.request, state, next);
-    if (next > revision) {
-      if (next > last_ || !SameEffect(operation.request, made_[static_cast<size_t>(next)])) return false;
-      if (operation.call.event >= committed_[static_cast<size_t>(next)]) return false;
-    }
-    if (!ended) return next > revision;
-    return committed_[static_cast<size_t>(next)] < operation.end.event && SameAnswer(answer, operation.answer);
-  }
-
-  const std::vector<Operation>& operations_;
-  std::vector<bool> done_;
-  std::vector<State> states_;      // by revision, as the following
-  std::vector<Request> made_;
-  std::vector<uint64_t> committed_;  // event
-  int64_t last_ = 1;
-};
-
-}  // namespace
-
-bool OracleAccepts(const History& history) { return Oracle(history).Accepts(); }
 
 }  // namespace detcd::checker

@@ -1,8 +1,9 @@
-// Histories for the judges' own tests: a specification run with random linearisation points, ways to corrupt what it
-// leaves, and an oracle that tries every order. Nothing here shares code with the judges.
+// Histories for the judges' own tests: a specification run with random linearisation points. Nothing here shares code
+// with the judges.
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
 #include <string>
 #include <vector>
@@ -38,6 +39,14 @@ struct History {
   void Number();
 };
 
+// The specification, in the fewest words: the live pairs, by key.
+using SpecState = std::map<std::string, ObservedKeyValue>;
+
+bool SpecWithin(const std::string& key, const Request& request);
+
+// The answer to `request` on `state` at `revision`; changes both when the request does.
+Answer RunSpec(const Request& request, SpecState& state, int64_t& revision);
+
 // An encoded InternalRaftRequest.
 Bytes Encode(const Request& request);
 
@@ -46,17 +55,11 @@ struct HistoryOptions {
   size_t clients = 3;
   size_t keys = 3;
   uint64_t unknown_percent = 20;
+  size_t values = 0;  // how many different values puts draw from; 0: each has its own
 };
 History GenerateHistory(uint64_t seed, const HistoryOptions& options);
 
-// Corrupts the history in one of several ways; the result may still be legal. Returns the way's name, or nullopt if
-// the history has nothing to corrupt so.
-std::optional<std::string> Corrupt(History& history, Draws& draws);
-
 // What RevisionOrder says of it.
 std::optional<Violation> JudgeHistory(const History& history);
-
-// Whether some order of the operations explains all answers and the log; exponential.
-bool OracleAccepts(const History& history);
 
 }  // namespace detcd::checker

@@ -125,6 +125,22 @@ TEST_F(PanelTest, NoServiceWithinTheBoundAfterHealing) {
             "waits for a read");
 }
 
+TEST(PanelLostTest, OfALostMemberNothingIsAsked) {
+  Panel panel({.members = {MemberId(1), MemberId(2), MemberId(3)}, .election_timeout = Millis(1'000)});
+  const Moment moment;
+  panel.OnHealed(moment, Millis(100), Millis(10));
+  panel.OnLost(MemberId(2));
+  panel.OnProbe(MemberId(1), ProbeKind::kPut, true, moment);
+  panel.OnProbe(MemberId(1), ProbeKind::kRead, true, moment);
+  panel.OnProbe(MemberId(3), ProbeKind::kPut, true, moment);
+  EXPECT_FALSE(panel.converged());
+  panel.OnProbe(MemberId(3), ProbeKind::kRead, true, moment);
+  EXPECT_TRUE(panel.converged());
+  panel.OnFinal(MemberId(1), {}, moment);
+  panel.OnFinal(MemberId(3), {}, moment);
+  EXPECT_FALSE(panel.Finish(moment).has_value());
+}
+
 TEST_F(PanelTest, RunThatEndsBeforeServiceIsBroken) {
   panel_.OnHealed(Now(), Millis(100), Millis(10));
   EXPECT_TRUE(panel_.Finish(Now()).has_value());

@@ -111,6 +111,49 @@ TEST_F(PreVoteTest, GrantAfterTheLeaderWasSilent) {
   EXPECT_EQ(Broken(), "");
 }
 
+// Bytes of a stream may bring several messages in one event: each finds the member as those before it left it.
+TEST_F(PreVoteTest, GrantAfterATermThatCameInTheSameEvent) {
+  Deliver(MessageKind::kHeartbeat, 2, 1);
+  ShowAs(Role::kFollower, 1, 2);
+  now_ = now_ + Millis(500);
+  Deliver(MessageKind::kPreVoteResponse, 3, 2, true);  // of term 2, which has no leader yet
+  Deliver(MessageKind::kPreVote, 3, 3);
+  Send(MessageKind::kPreVoteResponse, 3, 3);
+  ShowAs(Role::kFollower, 2);
+  EXPECT_EQ(Broken(), "");
+}
+
+TEST_F(PreVoteTest, GrantBeforeATermThatCameInTheSameEvent) {
+  Deliver(MessageKind::kHeartbeat, 2, 1);
+  ShowAs(Role::kFollower, 1, 2);
+  now_ = now_ + Millis(500);
+  Deliver(MessageKind::kPreVote, 3, 3);
+  Deliver(MessageKind::kPreVoteResponse, 3, 2, true);
+  Send(MessageKind::kPreVoteResponse, 3, 3);
+  ShowAs(Role::kFollower, 2);
+  EXPECT_EQ(Broken(), "F12");
+}
+
+TEST_F(PreVoteTest, GrantAgainstALeaderThatCameInTheSameEvent) {
+  now_ = now_ + Millis(5000);
+  Deliver(MessageKind::kHeartbeat, 2, 2);
+  Deliver(MessageKind::kPreVote, 3, 3);
+  Send(MessageKind::kPreVoteResponse, 3, 3);
+  ShowAs(Role::kFollower, 2, 2);
+  EXPECT_EQ(Broken(), "F12");
+}
+
+TEST_F(PreVoteTest, AnIgnoredVoteRequestLeavesTheLeaderInPlace) {
+  Deliver(MessageKind::kHeartbeat, 2, 1);
+  ShowAs(Role::kFollower, 1, 2);
+  now_ = now_ + Millis(500);
+  Deliver(MessageKind::kVote, 3, 2);
+  Deliver(MessageKind::kPreVote, 3, 3);
+  Send(MessageKind::kPreVoteResponse, 3, 3);
+  Show();
+  EXPECT_EQ(Broken(), "F12");
+}
+
 TEST_F(PreVoteTest, GrantThatNobodyAskedFor) {
   Send(MessageKind::kPreVoteResponse, 3, 2);
   Show();

@@ -108,6 +108,8 @@ TEST(DetcdSimTest, UsageErrorsSayWhatIsWrong) {
       {"diverge /no/such/file", "diverge: A: "},
       {"diverge /no/such/file", "/no/such/file: No such file or directory"},
       {"events", "--seed N or a scenario file"},
+      {"zoo --seeds 0", "--seeds"},
+      {"zoo", "no git working tree of detcd"},
       {"sweep --seeds 1..2 --json /no/such/folder/x", "/no/such/folder/x: No such file or directory"},
   };
   for (const auto& [arguments, want] : cases) {

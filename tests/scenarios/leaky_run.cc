@@ -1,5 +1,5 @@
-// A toy run over the simulator's queue, told as an event stream, with a planted bug: one event takes its fingerprint from
-// what must not matter. The tests of diverge must find each.
+// A toy run over the simulator's queue, told as an event stream, with a planted bug: one event takes its fingerprint
+// from what must not matter. The tests of diverge must find each.
 //
 //   leaky_run LEAK AT [--every K] [--first N --last N] [--other-heap]
 //
@@ -74,7 +74,8 @@ int main(int argc, char** argv) {
       continue;
     }
     CHECK(i + 1 < argc);
-    (name == "--every" ? request.every : name == "--first" ? request.first : request.last) = std::strtoull(argv[++i], nullptr, 10);
+    uint64_t& option = name == "--every" ? request.every : name == "--first" ? request.first : request.last;
+    option = std::strtoull(argv[++i], nullptr, 10);
   }
   detcd::scenario::EventTeller teller(request);
   detcd::sim::EventQueue queue(7);

@@ -215,6 +215,18 @@ TEST(RunnerTest, AnEpisodeThatDoesNothingChangesNoOtherChoice) {
   EXPECT_EQ(RunScenario(with, {}).answered, RunScenario(Calm(DIRECT, 3), {}).answered);
 }
 
+TEST(RunnerTest, TheOthersServeWithoutLostMembers) {
+  for (const Fidelity fidelity : {DIRECT, WIRE}) {
+    Scenario scenario = Calm(fidelity, 5);
+    scenario.add_lost_members(1);
+    scenario.add_lost_members(4);
+    const RunResult result = RunScenario(scenario, {});
+    EXPECT_EQ(result.verdict, Verdict::kFine) << result.story;
+    EXPECT_EQ(result.effects.effective(FaultKind::kPowerLoss), 2u);
+    EXPECT_EQ(result.operations, 40u + 2 * 3);
+  }
+}
+
 // Votes take longer than an election timeout: nobody ever leads.
 TEST(RunnerTest, AClusterThatNeverServesIsNotLive) {
   Scenario scenario = Calm(DIRECT, 3);

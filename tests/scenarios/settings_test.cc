@@ -30,6 +30,8 @@ TEST(CheckScenarioTest, NamesTheFieldThatIsWrong) {
   EXPECT_EQ(Check("operations { id: 0 client: 1 }"), "operations[0].id: 0 is zero or not unique");
   EXPECT_EQ(Check("operations { id: 1 client: 1 at_ms: 9 } operations { id: 2 client: 1 at_ms: 8 }"),
             "operations[1].at_ms: is before that of an earlier operation of its client");
+  EXPECT_EQ(Check("lost_members: 4"), "lost_members: want 1 to 3, got 4");
+  EXPECT_EQ(Check("members: 5 lost_members: 1 lost_members: 2 lost_members: 3"), "lost_members: want at most 2, got 3");
   EXPECT_EQ(Check("knobs { heartbeat_ms: 300 }"),
             "knobs.election_timeout_ms: want a multiple of heartbeat_ms 300, at least 5 of them, got 1000");
 }

@@ -180,6 +180,29 @@ TEST(ReplicationTest, AHeartbeatBeyondTheLogCommitsNothing) {
   EXPECT_EQ(cluster.raft(1).commit_index, LogIndex(0));
 }
 
+// However long the way, one append with entries at a time is on it while the follower's log is not known to match.
+TEST(ReplicationTest, AnUnansweredProbeIsAskedAgainWithoutItsEntries) {
+  RaftHarness cluster(3);
+  cluster.Elect(1);
+  cluster.Unreachable(1, 2);
+  cluster.Propose(1, "a");
+  const auto to_2 = [](const Message& m) { return IsAppend(m) && m.to == MemberId(2); };
+  std::vector<Message> sent = cluster.Take(to_2);
+  ASSERT_EQ(sent.size(), 1u);
+  EXPECT_EQ(std::get<Append>(sent[0].body).entries.size(), 1u);
+  for (int heartbeat = 0; heartbeat < 3; ++heartbeat) {
+    cluster.Step({MemberId(2), MemberId(1), Term(1), HeartbeatResponse{}});
+    sent = cluster.Take(to_2);
+    ASSERT_EQ(sent.size(), 1u);
+    EXPECT_EQ(std::get<Append>(sent[0].body).entries.size(), 0u);
+    EXPECT_EQ(std::get<Append>(sent[0].body).prev_index, LogIndex(1));
+  }
+  cluster.Step(sent[0]);  // the first, with the entries, is lost
+  cluster.Settle();
+  EXPECT_EQ(cluster.Applied(2), (Texts{"a"}));
+  EXPECT_EQ(cluster.violation(), "");
+}
+
 TEST(ReplicationTest, LostAppendsAreFoundByTheNextHeartbeat) {
   RaftHarness cluster(3);
   cluster.Elect(1);
