@@ -153,7 +153,7 @@ TEST(ShrinkTest, HardensAFailureOfFewSeeds) {
   from.mutable_episodes(0)->set_for_ms(2);
   const ShrinkResult result = Shrink(from, MakeShrinkPasses(), {}, judge, listener);
   EXPECT_EQ(result.progress.others, kOtherSeedsWanted);
-  EXPECT_THAT(result.best.episodes_size(), 1);
+  EXPECT_EQ(result.best.episodes_size(), 1) << ScenarioText(result.best);
 }
 
 TEST(ShrinkTest, TriesNoScenarioTwice) {
