@@ -513,10 +513,8 @@ class Run {
     result.story = checker::Tell(*result.violation, world_.history()) + Story(*result.violation);
     const checker::Opinion opinion = checker::Classify(*result.violation, world_.history());
     if (opinion.triage == checker::Triage::kDisagreement) result.verdict = Verdict::kUndetermined;
-    if (!opinion.sentence.empty()) result.story += "second opinion: " + opinion.sentence + "
-";
-    result.story += "
-" + world_.Describe();
+    if (!opinion.sentence.empty()) result.story += "second opinion: " + opinion.sentence + "\n";
+    result.story += "\n" + world_.Describe();
     return result;
   }
 
