@@ -218,6 +218,15 @@ TEST(SearchHistoriesTest, LongOnesAreExplainedInFewSteps) {
   }
 }
 
+// checker_referee does the same on many more.
+TEST(RefereeTest, JudgesAgreeOnCorruptedHistories) {
+  for (uint64_t seed = 0; seed < 2'000; ++seed) {
+    Comparison comparison = CompareJudges(seed, 8);
+    ASSERT_EQ(comparison.mismatch, "") << "seed " << seed << ", " << comparison.corruption << "\n"
+                                       << Story(comparison.history);
+  }
+}
+
 // The kernel: it must refuse every order that is not one.
 class OrderTroubleTest : public SearchTest {
  protected:
