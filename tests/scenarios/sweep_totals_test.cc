@@ -53,9 +53,9 @@ TEST(SweepTotalsTest, FaultsThatNeverHappenedAreNotListed) {
   SweepTotals totals;
   totals.Add(WithFault(sim::FaultKind::kCrash, 2, 1));
   totals.Add(WithFault(sim::FaultKind::kCrash, 3, 0));
-  ASSERT_THAT(totals.Faults(), SizeIs(1));
-  const Fault& crash = totals.Faults()[0];
-  EXPECT_EQ(crash.ShortDebugString(), R"(kind: "crash" armed: 5 effective: 1 seeds_armed: 2 seeds_effective: 1)");
+  const std::vector<Fault> faults = totals.Faults();
+  ASSERT_THAT(faults, SizeIs(1));
+  EXPECT_EQ(faults[0].ShortDebugString(), R"(kind: "crash" armed: 5 effective: 1 seeds_armed: 2 seeds_effective: 1)");
 }
 
 TEST(SweepTotalsTest, TheDigestIsOfSeedsAndTheirDigestsInOrder) {
