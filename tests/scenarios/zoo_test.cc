@@ -2,6 +2,7 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "absl/strings/str_format.h"
 #include "scenarios/zoo/mutant.h"
 
 namespace detcd::scenario {
@@ -22,7 +23,7 @@ std::string Trouble(const std::string& text) {
 
 TEST(MutantTest, ReadsHeaderAndDiff) {
   std::string trouble;
-  const auto mutant = ParseMutant("scenarios/zoo/zoo-X1.patch", std::string(kHeader) + kDiff, trouble);
+  const auto mutant = ParseMutant("scenarios/zoo/zoo-X1.patch", absl::StrFormat("%s%s", kHeader, kDiff), trouble);
   ASSERT_TRUE(mutant.has_value()) << trouble;
   EXPECT_EQ(mutant->id, "zoo-X1");
   EXPECT_EQ(mutant->mechanism, "a thing that is wrong");
@@ -35,7 +36,7 @@ TEST(MutantTest, ReadsHeaderAndDiff) {
 TEST(MutantTest, OfAnInstrumentNamesTheTestThatKillsIt) {
   std::string trouble;
   const std::string text = "Id: sim-x\nSource: ours\nMechanism: m\nTrigger: t\nKilled-by: ctest -R sim_test\n";
-  const auto mutant = ParseMutant("scenarios/zoo/instrument/sim-x.patch", text + kDiff, trouble);
+  const auto mutant = ParseMutant("scenarios/zoo/instrument/sim-x.patch", absl::StrFormat("%s%s", text, kDiff), trouble);
   ASSERT_TRUE(mutant.has_value()) << trouble;
   EXPECT_EQ(mutant->killed_by, "sim_test");
   EXPECT_TRUE(mutant->OfInstrument());
@@ -43,15 +44,17 @@ TEST(MutantTest, OfAnInstrumentNamesTheTestThatKillsIt) {
 
 TEST(MutantTest, SaysWhatIsWrong) {
   const std::string header = kHeader;
+  const auto with = [](std::string_view head, std::string_view diff) { return absl::StrFormat("%s%s", std::string(head), std::string(diff)); };
+  const auto until = [&](std::string_view key) { return std::string_view(header).substr(0, header.find(key)); };
   EXPECT_THAT(Trouble(header), HasSubstr("no diff"));
-  EXPECT_THAT(Trouble("Id: zoo-X2" + header.substr(header.find('\n')) + kDiff), HasSubstr("want `Id: zoo-X1`, found `zoo-X2`"));
-  EXPECT_THAT(Trouble(header.substr(0, header.find("Expected")) + kDiff), HasSubstr("no `Expected:`"));
-  EXPECT_THAT(Trouble(header.substr(0, header.find("Trigger")) + "Expected: K4\n" + kDiff), HasSubstr("no `Trigger:`"));
-  EXPECT_THAT(Trouble(header + "Killed-by: luck\n" + kDiff), HasSubstr("`luck`"));
-  EXPECT_THAT(Trouble("nonsense\n" + header + kDiff), HasSubstr("`nonsense`"));
+  EXPECT_THAT(Trouble(with(with("Id: zoo-X2", header.substr(header.find('\n'))), kDiff)), HasSubstr("want `Id: zoo-X1`, found `zoo-X2`"));
+  EXPECT_THAT(Trouble(with(until("Expected"), kDiff)), HasSubstr("no `Expected:`"));
+  EXPECT_THAT(Trouble(with(with(until("Trigger"), "Expected: K4\n"), kDiff)), HasSubstr("no `Trigger:`"));
+  EXPECT_THAT(Trouble(with(with(header, "Killed-by: luck\n"), kDiff)), HasSubstr("`luck`"));
+  EXPECT_THAT(Trouble(with("nonsense\n", with(header, kDiff))), HasSubstr("`nonsense`"));
   std::string long_diff = kDiff;
   for (int i = 0; i < 9; ++i) long_diff += "+more\n";
-  EXPECT_THAT(Trouble(header + long_diff), HasSubstr("11 changed lines"));
+  EXPECT_THAT(Trouble(with(header, long_diff)), HasSubstr("11 changed lines"));
 }
 
 TEST(WilsonIntervalTest, KnownValues) {

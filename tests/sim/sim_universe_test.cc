@@ -301,6 +301,19 @@ TEST(SimFilesTest, StalledDiskCompletesNothingUntilItIsOver) {
   EXPECT_GT(world.universe.effects().effective(FaultKind::kSyncStall), 0u);
 }
 
+TEST(SimFilesTest, PowerLossTakesWhatWasNeverSynced) {
+  SimUniverse universe({.seed = 1, .endpoints = 1});
+  universe.Start(0);
+  SimDisk& disk = universe.disk(0);
+  disk.root()->Add("file", disk.MakeFile());
+  disk.root()->EntriesSynced();
+  disk.Walk("file")->Write(0, "old");
+  disk.Walk("file")->Synced();
+  disk.Walk("file")->Write(0, "new");
+  universe.Crash(0, Survival::kNothing);
+  EXPECT_EQ(disk.Walk("file")->Read(0, 3).view(), "old");
+}
+
 TEST(SimFilesTest, CertainErrorsAreSaid) {
   DiskWorld world;
   world.universe.disk_knobs(0).sync_error_permille = 1000;
