@@ -131,6 +131,7 @@ class Run {
     for (const ClockSetting& clock : scenario_.clocks()) {
       if (clock.drift_ppm() != 0) effects.Armed(FaultKind::kClockDrift);
     }
+    if (scenario_.lost_members_size() > 0) ArmPowerLoss();
   }
 
   // Loss and duplication of peer messages; bytes of streams can only be late, and in the end reset.
@@ -140,6 +141,14 @@ class Run {
     if (duplicate_ppm == 0 || IsWire()) return;
     effects.Armed(FaultKind::kMessageDuplicate);
     effects.Armed(FaultKind::kMessageReorder);
+  }
+
+  void ArmPowerLoss() {
+    sim::Effects& effects = world_.universe().effects();
+    effects.Armed(FaultKind::kPowerLoss);
+    effects.Armed(FaultKind::kSectorLost);
+    effects.Armed(FaultKind::kSizeLost);
+    effects.Armed(FaultKind::kEntryLost);
   }
 
   // Once for each kind that an episode makes possible. One that blocks or hits nobody (a group of all members) arms
@@ -173,10 +182,7 @@ class Run {
           effects.Armed(FaultKind::kCrash);
           break;
         }
-        effects.Armed(FaultKind::kPowerLoss);
-        effects.Armed(FaultKind::kSectorLost);
-        effects.Armed(FaultKind::kSizeLost);
-        effects.Armed(FaultKind::kEntryLost);
+        ArmPowerLoss();
         break;
       case Episode::kPause:
         effects.Armed(FaultKind::kPause);
