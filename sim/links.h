@@ -14,16 +14,15 @@ namespace detcd::sim {
 
 struct LinkLaw {
   DelayLaw delay;
-  Duration clog;                      // added to every delay
   bool slow = false;                  // `delay` is a fault's
   uint32_t segment_loss_permille = 0;  // streams: a delivery waits for retransmissions, and in the end is a reset
   uint32_t message_loss_permille = 0;
   uint32_t message_duplicate_permille = 0;
   uint32_t message_reorder_permille = 0;  // a message may overtake earlier ones
 
-  // A delivery takes `drawn`, of `delay`, and the clog.
+  // A delivery takes `drawn`, of `delay`.
   void CountDelay(Duration drawn, Effects& effects) const {
-    if (slow || clog.nanos > 0) {
+    if (slow) {
       effects.Effective(FaultKind::kSlowLink);
     } else if (IsSlowMode(delay, drawn)) {
       effects.Effective(FaultKind::kDelaySpike);

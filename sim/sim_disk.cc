@@ -271,6 +271,4 @@ void SimDisk::Crash(KeyedRandom& random, Effects& effects, Survival survival) {
   }
 }
 
-void SimDisk::Wipe() { root_ = MakeFolder(); }
-
 }  // namespace detcd::sim

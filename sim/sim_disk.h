@@ -118,8 +118,6 @@ class SimDisk {
   void Crash(KeyedRandom& random, Effects& effects, Survival survival = Survival::kDrawn);
   // Leaves `bytes` of space from now on.
   void LimitTo(uint64_t bytes) { space_.limit = space_.used + bytes; }
-  // A new, empty disk.
-  void Wipe();
 
  private:
   DiskSpace space_;

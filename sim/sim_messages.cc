@@ -37,7 +37,7 @@ void SimMessages::Send(EndpointId from, EndpointId to, uint64_t handle, uint64_t
 void SimMessages::Schedule(EndpointId from, EndpointId to, uint64_t handle, uint64_t fingerprint) {
   const LinkLaw& law = links_.Law(from, to);
   const Duration delay = DrawDelay(law.delay, random_);
-  int64_t at = inboxes_.TrueNow(from) + (delay + law.clog).nanos;
+  int64_t at = inboxes_.TrueNow(from) + delay.nanos;
   law.CountDelay(delay, context_.effects);
   int64_t& last = last_arrival_[size_t{from} * links_.endpoints() + to];
   if (at < last) {

@@ -188,7 +188,7 @@ void SimStreams::Send(EventKind kind, uint64_t to_end, uint64_t value, int64_t d
   Direction& direction = Incoming(connection, to_end);
   const LinkLaw& law = links_.Law(from, to);
   const Duration delay = DrawDelay(law.delay, random_);
-  int64_t at = departure + (delay + law.clog).nanos;
+  int64_t at = departure + delay.nanos;
   law.CountDelay(delay, context_.effects);
   if (law.segment_loss_permille > 0) {
     uint32_t losses = 0;
@@ -496,7 +496,7 @@ void SimStreams::Announce(Connection& connection, uint64_t reader_end) {
   const EndpointId reader = EndOf(connection, reader_end).endpoint;
   const EndpointId writer = EndOf(connection, Other(reader_end)).endpoint;
   const LinkLaw& law = links_.Law(reader, writer);
-  const int64_t at = inboxes_.TrueNow(reader) + (DrawDelay(law.delay, random_) + law.clog).nanos;
+  const int64_t at = inboxes_.TrueNow(reader) + DrawDelay(law.delay, random_).nanos;
   context_.queue.Push(at, Other(reader_end),
                       {.kind = EventKind::kWindow, .target = writer, .subject = Other(reader_end), .value = in.consumed});
 }

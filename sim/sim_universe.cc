@@ -141,12 +141,6 @@ void SimUniverse::Rejoin(const std::vector<EndpointId>& left, const std::vector<
   }
 }
 
-void SimUniverse::Clog(EndpointId from, EndpointId to, Duration delay) {
-  LinkLaw law = links_.Law(from, to);
-  law.clog = delay;
-  links_.SetLaw(from, to, law);
-}
-
 void SimUniverse::PauseUntil(EndpointId endpoint, int64_t time) {
   Machine& machine = *machines_[endpoint];
   if (machine.state != MachineState::kUp) return;

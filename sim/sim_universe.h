@@ -50,7 +50,6 @@ class SimUniverse final : private Inboxes {
   StepResult Step();
   // Has Step return `token` at `time` (true nanoseconds).
   EventId ScheduleControl(int64_t time, uint64_t token);
-  bool CancelControl(EventId& id) { return context_.queue.Cancel(id); }
   int64_t now() const { return context_.queue.now(); }
   EventQueue& queue() { return context_.queue; }
   uint64_t digest() const { return context_.queue.digest(); }
@@ -82,8 +81,6 @@ class SimUniverse final : private Inboxes {
   // One direction only.
   void BlockOneWay(EndpointId from, EndpointId to) { links_.Block(from, to, FaultKind::kOneWay); }
   void UnblockOneWay(EndpointId from, EndpointId to) { links_.Unblock(from, to, FaultKind::kOneWay); }
-  // Adds `delay` to one direction; zero takes it back.
-  void Clog(EndpointId from, EndpointId to, Duration delay);
   void HealNetwork() { links_.Heal(); }
 
   // --- machines ---

@@ -51,7 +51,6 @@ class DialledPeer final : public StreamListener {
   DialledPeer(const Context& context, MemberId peer, member::PeerChannel channel, std::vector<Url> urls);
 
   void Start() { Dial(); }
-  bool IsStreaming() const { return state_ == State::kStreaming; }
 
   void OnResolved(uint64_t token, IoError error, std::vector<Address> addresses);
   // The end of a turn: the one write.

@@ -19,7 +19,7 @@ enum class FaultKind : uint8_t {
   kPartition,        // symmetric, among members
   kOneWay,           // one direction, among members
   kClientPartition,  // between clients and members
-  kSlowLink,         // effective: a delivery under a fault's delay law, or clogged
+  kSlowLink,         // effective: a delivery under a fault's delay law
   kDelaySpike,       // effective: a delivery in the slow mode of the link's own law
   kSegmentLoss,      // effective: bytes late by retransmission; in the end a reset
   kStreamReset,      // effective: a connection cut
