@@ -2,6 +2,7 @@
 //
 // Ends with 0 after --version and --help, 2 for a command line that is none, 1 for one that asks for the impossible and
 // for every error later on; after SIGTERM or SIGINT by that signal, as etcd.
+#include <sys/resource.h>
 #include <dirent.h>
 #include <signal.h>
 #include <sys/stat.h>
@@ -175,7 +176,16 @@ int EndBySignal(int signal) {
   return 128 + signal;
 }
 
+// As many descriptors as this process may have: connections of clients must not keep the log from opening a segment.
+void RaiseDescriptorLimit() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
+  limit.rlim_cur = limit.rlim_max;
+  ::setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 int Serve(const Options& options, Trace& log) {
+  RaiseDescriptorLimit();
   for (const std::string& flag : options.no_effect) {
     Emit(log, LogLevel::kWarn, kPlace, "this flag has no effect in this release of detcd",
          {TraceField::Text("flag", "--" + flag)});

@@ -266,7 +266,8 @@ absl::StatusOr<Options> MakeOptions(const FlagValues& values, const std::vector<
   const uint64_t election = *ParseUnsigned(ValueOf(values, "election-timeout"));
   RETURN_IF_ERROR(CheckTimes(heartbeat, election));
   options.heartbeat_interval = Millis(static_cast<int64_t>(heartbeat));
-  options.election_timeout = Millis(static_cast<int64_t>(election));
+  // In whole ticks, as etcd counts it.
+  options.election_timeout = options.heartbeat_interval * static_cast<int64_t>(election / heartbeat);
   return options;
 }
 

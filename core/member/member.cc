@@ -170,7 +170,7 @@ void Member::Propose(const rpc::Waiter& waiter, etcdserverpb::InternalRaftReques
   auto refuse = [&](rpc::ApiError error) { waiter.transport->Finish(waiter.call, rpc::ToCallStatus(error)); };
   if (!raft_ || stopped_) return refuse(rpc::ApiError::kStopped);
   if (raft_->commit_index > apply_state_.applied_index + kApplyBacklogEntriesMax ||
-      proposals_.size() >= kProposalsInFlightMax) {
+      proposals_.size() >= kProposalsInFlightMax || unproposed_bytes_ >= kUnproposedBytesMax) {
     PROBE("member.too_many_requests");
     return refuse(rpc::ApiError::kTooManyRequests);
   }
@@ -192,6 +192,7 @@ void Member::ProposeInternal(etcdserverpb::InternalRaftRequest& request, uint64_
 void Member::Enqueue(uint64_t id, const rpc::Waiter& waiter, Bytes data) {
   Instant now = host_.clock().Now();
   proposals_.Add(id, {.waiter = waiter, .start = now, .deadline = now + RequestTimeout()});
+  unproposed_bytes_ += data.size();
   unproposed_.push_back({.id = id, .entry = {.data = std::move(data)}});
 }
 
@@ -232,12 +233,11 @@ void Member::EndTurn() {
   Instant now = host_.clock().Now();
   NoteLeader(now);
   PassProposals(now);
+  TakeReadAnswers();  // before rounds that seem overdue are asked again
   StartReadRounds(now);
 
   SendAll(persister_->EndTurn(*raft_, output_));
-  for (const raft::ReadReady& ready : std::exchange(output_.reads, {})) reads_.OnIndex(ready.read, ready.index);
-  // A dropped read is asked again when its retry is due, or ends with the leader: etcd's rule.
-  output_.reads_dropped.clear();
+  TakeReadAnswers();
   FetchOlderEntries();
 
   ApplyCommitted();
@@ -274,6 +274,7 @@ void Member::PassProposals(Instant now) {
   };
   for (; !unproposed_.empty(); unproposed_.pop_front()) {
     Unproposed& next = unproposed_.front();
+    unproposed_bytes_ -= next.entry.data.size();
     // Its time ended while nobody led: it must never reach a log, its caller was told so.
     if (!proposals_.Contains(next.id)) continue;
     if (bytes + next.entry.data.size() > kAppendBytesMax) pass();
@@ -294,6 +295,12 @@ void Member::StartReadRounds(Instant now) {
   raft::ReadId id(ids_->Next());
   reads_.StartRound(id, now);
   raft::RequestRead(*raft_, id, now, output_);
+}
+
+void Member::TakeReadAnswers() {
+  for (const raft::ReadReady& ready : std::exchange(output_.reads, {})) reads_.OnIndex(ready.read, ready.index);
+  // A dropped read is asked again when its retry is due, or ends with the leader: etcd's rule.
+  output_.reads_dropped.clear();
 }
 
 void Member::SendAll(std::vector<raft::Message> messages) {
@@ -359,7 +366,10 @@ void Member::Expire(Instant now) {
     if (expired.pending.waiter.transport != nullptr) FinishTimedOut(expired.pending);
   }
   // While nobody leads, the queue must not outgrow the bound on proposals. It is in the order of the deadlines.
-  while (!unproposed_.empty() && !proposals_.Contains(unproposed_.front().id)) unproposed_.pop_front();
+  while (!unproposed_.empty() && !proposals_.Contains(unproposed_.front().id)) {
+    unproposed_bytes_ -= unproposed_.front().entry.data.size();
+    unproposed_.pop_front();
+  }
   for (const Reads::Pending& read : reads_.TakeExpired(now)) {
     read.listener->OnReadReady(read.waiter, read.token, rpc::ApiError::kTimeout);
   }

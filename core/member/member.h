@@ -128,6 +128,7 @@ class Member final : public rpc::Backend,
 
   void NoteLeader(Instant now);
   void PassProposals(Instant now);
+  void TakeReadAnswers();
   void StartReadRounds(Instant now);
   void SendAll(std::vector<raft::Message> messages);
   void ApplyCommitted();
@@ -162,6 +163,7 @@ class Member final : public rpc::Backend,
     uint64_t id;
     raft::Entry entry;
   };
+  size_t unproposed_bytes_ = 0;             // of unproposed_
   std::deque<Unproposed> unproposed_;       // for the end of the turn, or until a leader is known
   Reads reads_;
 

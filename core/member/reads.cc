@@ -12,7 +12,7 @@ namespace detcd::member {
 bool Reads::WantsRound() const { return !next_.empty() && rounds_.size() < kReadRoundsInFlightMax; }
 
 void Reads::StartRound(raft::ReadId id, Instant now) {
-  rounds_.push_back({.id = id, .asked = now, .reads = std::exchange(next_, {})});
+  rounds_.push_back({.ids = {id}, .asked = now, .reads = std::exchange(next_, {})});
 }
 
 bool Reads::HasOverdueRound(Instant now) const {
@@ -22,13 +22,13 @@ bool Reads::HasOverdueRound(Instant now) const {
 void Reads::RetryRound(raft::ReadId new_id, Instant now) {
   PROBE("reads.round_retried");
   auto round = std::find_if(rounds_.begin(), rounds_.end(), [&](const Round& r) { return IsOverdue(r, now); });
-  round->id = new_id;
+  round->ids.push_back(new_id);
   round->asked = now;
 }
 
 void Reads::OnIndex(raft::ReadId id, LogIndex index) {
   for (Round& round : rounds_) {
-    if (round.id == id) round.index = index;
+    if (std::find(round.ids.begin(), round.ids.end(), id) != round.ids.end()) round.index = index;
   }
 }
 

@@ -34,7 +34,8 @@ class Reads {
   void StartRound(raft::ReadId id, Instant now);
   // Whether some round has had no answer for the retry interval.
   bool HasOverdueRound(Instant now) const;
-  // The oldest such round is now called `new_id` and asked again.
+  // The oldest such round is asked again, as `new_id`. An answer under an earlier id still counts: every read of a round
+  // was there before it was first asked.
   void RetryRound(raft::ReadId new_id, Instant now);
 
   // The answer to a round: its reads may be served from `index` on.
@@ -52,8 +53,8 @@ class Reads {
 
  private:
   struct Round {
-    raft::ReadId id;
-    Instant asked;
+    std::vector<raft::ReadId> ids;  // all that it was asked under
+    Instant asked;                  // the last time
     std::optional<LogIndex> index;
     std::vector<Pending> reads;
   };

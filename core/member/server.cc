@@ -36,7 +36,13 @@ PeerCarrier& Server::OnMemberRecovered(MemberId self, ClusterId cluster) {
                               .dial_timeout = Seconds(1) + options_.member.election_timeout};
   wire::PeerInfo& info = *this;
   peers_.emplace(std::move(config), info, host_.network(), host_.clock(), host_.events(), host_.trace());
-  if (absl::Status listening = peers_->Listen(); !listening.ok()) host_.Stop(false, std::string(listening.message()));
+  std::vector<PeerRow> rows;
+  for (const rpc::MemberRow& row : member_.Members()) {
+    if (row.id != self) rows.push_back({.id = row.id, .urls = row.peer_urls});
+  }
+  absl::Status usable = wire::PeerPort::CheckPeers(rows);
+  if (usable.ok()) usable = peers_->Listen();
+  if (!usable.ok()) host_.Stop(false, std::string(usable.message()));
   return listener_.OnPeersMade(*peers_);
 }
 

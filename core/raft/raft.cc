@@ -134,6 +134,12 @@ struct Dispatch {
       TraceIgnored(raft, message, "no leader; dropping proposal");
       return;
     }
+    const auto is_normal = [](const Entry& entry) { return entry.type == EntryType::kNormal; };
+    if (!std::all_of(proposal.entries.begin(), proposal.entries.end(), is_normal)) {
+      PROBE("raft.forwarded_conf_change_dropped");
+      TraceIgnored(raft, message, "the configuration does not change in this release; dropping proposal");
+      return;
+    }
     if (!proposal.entries.empty()) AppendAsLeader(raft, std::move(proposal.entries), output);
   }
   void operator()(Append& append) const {

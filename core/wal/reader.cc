@@ -41,12 +41,15 @@ void LogReader::Seek(uint64_t id, LogIndex index) {
   job.jump = LogIndex();
   if (std::optional<EntryPosition> next = log_.index.Next(at->index)) job.jump = next->index;
   job.buffer = Bytes();
-  if (!same_file) {
-    const SegmentName& name = log_.segments[at->segment];
-    job.file = directory_.Open(FormatSegmentName(name), OpenMode::kRead, steps_,
-                               steps_.Then("open of " + SegmentPath(name), [](FileResult&) {}));
-  }
-  ReadMore(id, kIndexSpacingBytes);
+  if (same_file) return ReadMore(id, kIndexSpacingBytes);
+  const SegmentName& name = log_.segments[at->segment];
+  auto opened = [this, id, path = SegmentPath(name)](FileResult& r) {
+    // Out of descriptors: what was read so far is the answer, and the rest is asked for again.
+    if (r.error == IoError::kTooManyOpen) return Finish(id);
+    if (r.error != IoError::kOk) return steps_.Fail("open of " + path + ": " + std::string(IoErrorName(r.error)));
+    ReadMore(id, kIndexSpacingBytes);
+  };
+  job.file = directory_.Open(FormatSegmentName(name), OpenMode::kRead, steps_, steps_.Try(opened));
 }
 
 void LogReader::ReadMore(uint64_t id, uint64_t size) {

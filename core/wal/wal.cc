@@ -76,6 +76,7 @@ class Wal::Impl final : public PostListener {
   bool next_ready_ = false;
   IoError next_error_ = IoError::kOk;
   bool cut_waits_ = false;       // a cut waits for `next_`
+  bool prepared_again_ = false;  // this cut has had `next_` made a second time
   FrameWriter head_{0};          // head records of the segment being cut to
   uint64_t prepared_count_ = 0;
 
@@ -104,7 +105,12 @@ void Wal::Impl::OnWalListed(std::vector<std::string> names) {
   for (const std::string& name : names) {
     if (std::optional<SegmentName> segment = ParseSegmentName(name)) segments.push_back(*segment);
   }
-  if (segments.empty()) return Create();
+  if (segments.empty()) {
+    for (const std::string& name : names) {
+      if (name.ends_with(".wal")) return steps_.Fail(std::string(kWalFolder) + "/" + name + ": not the name of a segment");
+    }
+    return Create();
+  }
   std::sort(segments.begin(), segments.end());
   bootstrap_.reset();
   auto done = [this](Recovery::Result result) {
@@ -229,6 +235,13 @@ void Wal::Impl::CutTail() {
 
 void Wal::Impl::WriteHead() {
   cut_waits_ = false;
+  if (next_error_ != IoError::kOk && !prepared_again_) {
+    // What was in the way then (no space, no descriptors) may be gone.
+    PROBE("wal.next_prepared_again");
+    prepared_again_ = cut_waits_ = true;
+    return PrepareNext();
+  }
+  prepared_again_ = false;
   std::string path = std::string(kWalFolder) + "/" + next_name_;
   if (next_error_ != IoError::kOk) {
     return steps_.Fail("preparation of " + path + ": " + std::string(IoErrorName(next_error_)));

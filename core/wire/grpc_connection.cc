@@ -121,6 +121,16 @@ void GrpcConnection::MarkDirty() {
 void GrpcConnection::Send(int32_t id, const google::protobuf::Message& response) {
   Call* call = FindOpen(id);
   if (call == nullptr) return;
+  if (const size_t size = response.ByteSizeLong(); size > kSendBytesMax) {
+    PROBE("wire.response_too_large");
+    return Abort(*call, {rpc::StatusCode::kResourceExhausted,
+                         absl::StrFormat("grpc: trying to send message larger than max (%d vs. %d)", size, kSendBytesMax)});
+  }
+  if (queued_ > kConnectionSendBacklogMax) {
+    // A client that opens calls and takes no answers: its windows are shut, and memory is not.
+    PROBE("wire.answers_not_taken");
+    return Abort(*call, {rpc::StatusCode::kResourceExhausted, "too many answers that the client does not take"});
+  }
   queued_ += AppendMessage(response, call->outgoing);
   if (!call->headers_sent) {
     call->headers_sent = true;
@@ -381,7 +391,7 @@ bool GrpcConnection::EndTurn() {
   // Frames gather in a string that all connections share, and leave it as one shared block.
   std::string& frames = shared_.frames;
   frames.clear();
-  bool more = false;
+  bool more = writer_.backlog() >= kConnectionWriteBacklogMax;
   if (writer_.backlog() < kConnectionWriteBacklogMax) {
     const size_t limit = kConnectionWriteBacklogMax - writer_.backlog();
     if (!session_.Drain(frames, limit)) broken_ = true;

@@ -172,7 +172,8 @@ struct Http2Session::Callbacks {
       stream.framed = 0;
     }
     self.listener_.OnBodySent(stream, size);
-    return 0;
+    // Without this the library goes on to the next frame, whatever the limit of the drain.
+    return self.drain_out_->size() >= self.drain_limit_ ? NGHTTP2_ERR_PAUSE : 0;
   }
 };
 
@@ -223,6 +224,7 @@ bool Http2Session::Receive(std::string_view bytes) {
 
 bool Http2Session::Drain(std::string& out, size_t limit) {
   drain_out_ = &out;
+  drain_limit_ = limit;
   while (out.size() < limit) {
     const uint8_t* data = nullptr;
     const ssize_t size = nghttp2_session_mem_send(session_, &data);

@@ -135,6 +135,7 @@ class Http2Session {
   Http2Listener& listener_;
   nghttp2_session* session_ = nullptr;
   std::string* drain_out_ = nullptr;       // the buffer of the Drain that is running
+  size_t drain_limit_ = 0;
   Http2Stream* header_stream_ = nullptr;   // whose header block is being received
   bool header_first_ = false;              // and whether it is the first of its stream
   Side side_;

@@ -80,7 +80,12 @@ void PeerPort::Start(member::PeerCarrierListener& listener, const std::vector<Pe
   for (const PeerRow& row : peers) {
     if (row.id == config_.self.id) continue;
     absl::StatusOr<std::vector<Url>> urls = ParsePeerUrls(row);
-    CHECK(urls.ok());
+    if (!urls.ok()) {
+      // Whoever wires the port refuses such rows by CheckPeers, and has asked for the end of this incarnation.
+      Emit(trace_, LogLevel::kError, "wire/peer_port", "a peer has no address that can be used",
+           {TraceField::Id("peer", row.id.value)});
+      continue;
+    }
     Peer& peer = peers_[row.id];
     for (const PeerChannel channel : kChannels) {
       peer.incoming[IndexOf(channel)] = std::make_unique<DialledPeer>(dialled_context_, row.id, channel, *urls);

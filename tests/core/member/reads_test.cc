@@ -64,10 +64,19 @@ TEST(ReadsTest, AnUnansweredRoundIsAskedAgainUnderANewId) {
   ASSERT_TRUE(reads.HasOverdueRound(due));
   reads.RetryRound(raft::ReadId(11), due);
   EXPECT_FALSE(reads.HasOverdueRound(due));
-  // The former answer belongs to nobody.
-  reads.OnIndex(raft::ReadId(10), LogIndex(5));
+  reads.OnIndex(raft::ReadId(12), LogIndex(5));
   EXPECT_TRUE(reads.TakeServable(LogIndex(5)).empty());
   reads.OnIndex(raft::ReadId(11), LogIndex(5));
+  EXPECT_EQ(TokensOf(reads.TakeServable(LogIndex(5))), (Tokens{1}));
+}
+
+// Where a confirmation takes longer than the retry, each answer comes under an id that was replaced meanwhile.
+TEST(ReadsTest, TheAnswerToAnEarlierAskCounts) {
+  Reads reads;
+  reads.Add(Read(1));
+  reads.StartRound(raft::ReadId(10), kStart);
+  reads.RetryRound(raft::ReadId(11), kStart + kReadIndexRetry);
+  reads.OnIndex(raft::ReadId(10), LogIndex(5));
   EXPECT_EQ(TokensOf(reads.TakeServable(LogIndex(5))), (Tokens{1}));
 }
 

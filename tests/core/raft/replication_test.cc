@@ -23,6 +23,17 @@ TEST(ReplicationTest, AProposalReachesEveryMemberThatIsUp) {
   EXPECT_EQ(cluster.violation(), "");
 }
 
+// The leader's view of the members is fixed at its election: a change of them must not get into its log unseen.
+TEST(ReplicationTest, AForwardedChangeOfTheMembersIsDropped) {
+  RaftHarness cluster(3);
+  cluster.Elect(1);
+  const LogIndex last = cluster.raft(1).log.last_index();
+  Entry change;
+  change.type = EntryType::kConfChange;
+  cluster.Step({.from = MemberId(2), .to = MemberId(1), .term = Term(), .body = Proposal{.entries = {change}}});
+  EXPECT_EQ(cluster.raft(1).log.last_index(), last);
+}
+
 TEST(ReplicationTest, WithoutALeaderAProposalIsNotTaken) {
   RaftHarness cluster(3);
   EXPECT_EQ(cluster.Propose(1, "a"), ProposeResult::kNoLeader);

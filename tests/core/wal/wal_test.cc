@@ -166,6 +166,15 @@ TEST(WalTest, GapsBetweenSegmentsAreDamage) {
   EXPECT_THAT(run.failed, HasSubstr("want sequence number 1, found 2"));
 }
 
+// Whoever put it there would not want it removed for a fresh log.
+TEST(WalTest, ForeignFilesThatLookLikeALogAreRefused) {
+  ::detcd::testing::MemoryDisk disk;
+  disk.Put("member/wal/backup-0.wal", "junk");
+  WalRun run(disk);
+  run.Open(Bootstrap());
+  EXPECT_THAT(run.failed, HasSubstr("member/wal/backup-0.wal"));
+}
+
 TEST(WalTest, LogsThatBeginAtASnapshotAreRefused) {
   ::detcd::testing::MemoryDisk disk;
   disk.Put("member/wal/0000000000000002-0000000000000001.wal", "");
