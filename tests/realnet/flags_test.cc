@@ -164,6 +164,13 @@ TEST(OptionsTest, AFlagThatIsNotBuiltMayAskForItsDefault) {
   EXPECT_THAT(options->no_effect, IsEmpty());
 }
 
+TEST(OptionsTest, TheElectionTimeoutIsWholeHeartbeats) {
+  const absl::StatusOr<Options> options =
+      MakeOptions({{"heartbeat-interval", "150"}, {"election-timeout", "1000"}}, {});
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->election_timeout, Millis(900));
+}
+
 TEST(OptionsTest, FlagsWithoutEffectAreListed) {
   const absl::StatusOr<Options> options =
       MakeOptions({{"snapshot-count", "10"}, {"initial-election-tick-advance", "false"}, {"logger", "zap"}}, {});
