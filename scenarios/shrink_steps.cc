@@ -329,7 +329,7 @@ Edits Constants(const Scenario& scenario, uint32_t) {
   const size_t count = Laws(copy).size();
   Edits edits;
   for (size_t which = 0; which < count; ++which) {
-    for (const uint64_t part : {0, 1, 2}) {
+    for (const uint64_t part : {0u, 1u, 2u}) {
       edits.push_back([which, part](Scenario& candidate) {
         Law& law = *Laws(candidate)[which];
         if (IsConstant(law)) return;
