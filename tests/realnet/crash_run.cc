@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <memory>
 
 namespace detcd::realnet {
 namespace {
@@ -64,22 +65,36 @@ void RunWorkload(const std::string& folder, uint64_t seed, int batches, Ledger& 
   wal::Workload work(seed);
   ledger.states = work.states;
   ledger.Note({});
-  RealLog log(folder);
-  log.on_acknowledged = [&] { ledger.Note({.exists = true, .first = 0, .limit = 1}); };
-  log.Open(wal::Bootstrap());
+  auto log = std::make_unique<RealLog>(folder);
+  log->on_acknowledged = [&] { ledger.Note({.exists = true, .first = 0, .limit = 1}); };
+  log->Open(wal::Bootstrap());
   if (between) between();
   size_t durable = 0;
-  for (int i = 0; i < batches && log.failed.empty() && !::testing::Test::HasFatalFailure(); ++i) {
+  int unsynced = 0;
+  for (int i = 0; i < batches && log->failed.empty() && !::testing::Test::HasFatalFailure(); ++i) {
     wal::WalBatch batch = work.Next();
     ledger.states = work.states;
     const size_t limit = work.states.size();
     ledger.Note({.exists = true, .first = durable, .limit = limit});
+    const bool restarts = !batch.sync && ++unsynced % 2 == 0;
     if (batch.sync) durable = limit - 1;
-    log.on_acknowledged = [&] { ledger.Note({.exists = true, .first = durable, .limit = limit}); };
-    log.Append(std::move(batch));
+    const auto note = [&] { ledger.Note({.exists = true, .first = durable, .limit = limit}); };
+    log->on_acknowledged = note;
+    log->Append(std::move(batch));
+    if (between) between();
+    if (!restarts || !log->failed.empty()) continue;
+    log = nullptr;
+    log = std::make_unique<RealLog>(folder);
+    log->on_acknowledged = [&] {
+      durable = limit - 1;
+      note();
+    };
+    log->Open(std::nullopt);
+    ASSERT_EQ(log->failed, "");
+    ASSERT_EQ(log->log, work.states.back()) << "the process ended, power was not lost";
     if (between) between();
   }
-  EXPECT_EQ(log.failed, "");
+  ASSERT_EQ(log->failed, "");
 }
 
 void RunRecovery(const std::string& folder, const std::vector<wal::LogModel>& states, const Promise& promise,
@@ -89,30 +104,37 @@ void RunRecovery(const std::string& folder, const std::vector<wal::LogModel>& st
   const size_t allowed = ledger.states.size();
   ledger.Note({.exists = promise.exists, .first = 0, .limit = allowed});
 
-  RealLog log(folder);
+  auto log = std::make_unique<RealLog>(folder);
   // What was handed over is a promise of its own, exactly that.
-  log.on_acknowledged = [&] {
-    ledger.states.push_back(log.log);
+  log->on_acknowledged = [&] {
+    ledger.states.push_back(log->log);
     ledger.Note({.exists = true, .first = allowed, .limit = allowed + 1});
   };
-  log.Open(promise.exists ? std::nullopt : std::optional(wal::Bootstrap()));
-  ASSERT_TRUE(log.opened) << where << ": " << log.failed;
-  ASSERT_EQ(log.metadata.value_or(wal::Bootstrap().metadata), wal::Bootstrap().metadata) << where;
+  log->Open(promise.exists ? std::nullopt : std::optional(wal::Bootstrap()));
+  ASSERT_TRUE(log->opened) << where << ": " << log->failed;
+  ASSERT_EQ(log->metadata.value_or(wal::Bootstrap().metadata), wal::Bootstrap().metadata) << where;
   const auto limit = ledger.states.begin() + at(allowed);
   const wal::LogModel& oldest = ledger.states.front();
-  ASSERT_NE(std::find(ledger.states.begin(), limit, log.log), limit)
-      << where << ": found " << log.log.entries.size() << " entries, commit index " << log.log.hard_state.commit.value
+  ASSERT_NE(std::find(ledger.states.begin(), limit, log->log), limit)
+      << where << ": found " << log->log.entries.size() << " entries, commit index " << log->log.hard_state.commit.value
       << "; acknowledged were " << oldest.entries.size() << ", " << oldest.hard_state.commit.value;
 
-  wal::LogModel next = log.log;
+  wal::LogModel next = log->log;
   const raft::Entry entry = wal::MakeEntry(1'000'000, next.entries.size() + 1, "after");
   next.Add(entry);
   ledger.states.push_back(next);
   ledger.Note({.exists = true, .first = allowed, .limit = allowed + 2});
-  log.on_acknowledged = [&] { ledger.Note({.exists = true, .first = allowed + 1, .limit = allowed + 2}); };
-  log.Append({.entries = {entry}, .hard_state = {}, .sync = true});
-  ASSERT_EQ(log.failed, "") << where;
-  ASSERT_EQ(log.Read(LogIndex(1), entry.index), next.entries) << where;
+  log->on_acknowledged = [&] { ledger.Note({.exists = true, .first = allowed + 1, .limit = allowed + 2}); };
+  log->Append({.entries = {entry}, .hard_state = {}, .sync = true});
+  ASSERT_EQ(log->failed, "") << where;
+  ASSERT_EQ(log->Read(LogIndex(1), entry.index), next.entries) << where;
+
+  // Nothing that the repair left lies in the way of what was appended after it.
+  log = nullptr;
+  log = std::make_unique<RealLog>(folder);
+  log->Open(std::nullopt);
+  ASSERT_EQ(log->failed, "") << where;
+  ASSERT_EQ(log->log, next) << where;
 }
 
 uint64_t NumberFromEnvironment(const char* name, uint64_t otherwise) {

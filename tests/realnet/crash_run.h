@@ -64,11 +64,14 @@ class RealLog final : public wal::HeardLog {
   wal::Wal wal_;
 };
 
-// Makes a fresh log in `folder` and appends `batches` batches of the workload of `seed`. `between` is called after each.
+// Makes a fresh log in `folder` and appends `batches` batches of the workload of `seed`. Now and then, after a batch that
+// was not synced, the process ends and begins again: what it then finds in the page cache it hands over, which makes it a
+// promise. `between` is called after each step.
 void RunWorkload(const std::string& folder, uint64_t seed, int batches, Ledger& ledger,
                  const std::function<void()>& between = nullptr);
 
-// Opens what a crash left in `folder`, checks it against `promise` and its `states`, appends an entry and reads all back.
+// Opens what a crash left in `folder`, checks it against `promise` and its `states`, appends an entry, reads all back
+// and opens it once more.
 // `ledger` is empty and gets what this log promises in its turn. Failures are gtest's, told with `where`.
 void RunRecovery(const std::string& folder, const std::vector<wal::LogModel>& states, const Promise& promise,
                  Ledger& ledger, const std::string& where);
