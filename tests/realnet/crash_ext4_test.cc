@@ -3,7 +3,7 @@
 //
 // What a copy cannot lack is what a device keeps in a cache of its own: the order of flushes is not tested here.
 //
-// Longer: DETCD_CRASH_ROUNDS (workloads, two by default), DETCD_CRASH_SEED (of the first).
+// Longer: DETCD_CRASH_ROUNDS (workloads, one by default), DETCD_CRASH_SEED (of the first).
 #include <fcntl.h>
 #include <gtest/gtest.h>
 #include <unistd.h>
@@ -23,7 +23,7 @@ namespace {
 using Rng = std::mt19937_64;
 
 constexpr uint64_t kImageBytes = 64 << 20;
-constexpr int kBatches = 25;
+constexpr int kBatches = 15;
 
 // What a power loss at one moment leaves.
 struct CrashImage {
@@ -36,8 +36,8 @@ struct CrashImage {
 // Collects the images of one disk while a log runs on it.
 class ImageCollector {
  public:
-  ImageCollector(const MountedImage& disk, const Ledger& ledger, std::string folder, Rng& rng)
-      : disk_(disk), ledger_(ledger), folder_(std::move(folder)), rng_(rng) {}
+  ImageCollector(const MountedImage& disk, const Ledger& ledger, std::string folder, uint64_t seed)
+      : disk_(disk), ledger_(ledger), folder_(std::move(folder)), rng_(seed) {}
 
   // The kernel may write back at any time, and what it writes back first is its choice.
   void OnCall(const DiskCall& call, int descriptor) {
@@ -67,14 +67,13 @@ class ImageCollector {
     DiskTrace::WhileStill([&] { images.swap(images_); });
     return images;
   }
-  size_t taken() const { return taken_; }
 
  private:
   const MountedImage& disk_;
   const Ledger& ledger_;
   const std::string folder_;
-  Rng& rng_;
-  std::vector<CrashImage> images_;  // no call on a traced folder is under way when it is touched
+  Rng rng_;                         // this and the next: only while no call on a traced folder is under way
+  std::vector<CrashImage> images_;
   size_t taken_ = 0;
 };
 
@@ -92,7 +91,7 @@ size_t ExpectRecovers(const CrashImage& image, const std::vector<wal::LogModel>&
     });
     Ledger ledger(trace);
     if (crashes > 0) {
-      collector = std::make_unique<ImageCollector>(disk, ledger, folder.path(), rng);
+      collector = std::make_unique<ImageCollector>(disk, ledger, folder.path(), rng());
       ledger.on_promise = [&] { collector->Take("acknowledgement"); };
     }
     RunRecovery(disk.path(), states, image.promise, ledger, where);
@@ -111,7 +110,7 @@ size_t ExpectRecovers(const CrashImage& image, const std::vector<wal::LogModel>&
 TEST(CrashExt4Test, NothingAcknowledgedIsLostAfterAnyCall) {
   if (const auto reason = WhyNoLoopImages()) GTEST_SKIP() << "no ext4 on a loop device here (" << *reason << ")";
   const uint64_t first = NumberFromEnvironment("DETCD_CRASH_SEED", 1);
-  const uint64_t rounds = NumberFromEnvironment("DETCD_CRASH_ROUNDS", 2);
+  const uint64_t rounds = NumberFromEnvironment("DETCD_CRASH_ROUNDS", 1);
   for (uint64_t seed = first; seed < first + rounds; ++seed) {
     Rng rng(seed);
     TemporaryFolder folder(FolderInMemory());
@@ -121,7 +120,7 @@ TEST(CrashExt4Test, NothingAcknowledgedIsLostAfterAnyCall) {
     std::unique_ptr<ImageCollector> collector;
     DiskTrace trace(disk.path(), [&](const DiskCall& call, int descriptor) { collector->OnCall(call, descriptor); });
     Ledger ledger(trace);
-    collector = std::make_unique<ImageCollector>(disk, ledger, folder.path(), rng);
+    collector = std::make_unique<ImageCollector>(disk, ledger, folder.path(), rng());
     ledger.on_promise = [&] { collector->Take("acknowledgement"); };
     size_t images = 0;
     RunWorkload(disk.path(), seed, kBatches, ledger, [&] {

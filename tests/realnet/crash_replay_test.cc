@@ -1,13 +1,15 @@
 // Power loss, from the calls that the real log really makes: after each of them, what files.h says may be lost is lost in
 // several ways, the rest is put on real files, and the real log opens it.
 //
-// Longer: DETCD_CRASH_ROUNDS (workloads, three by default), DETCD_CRASH_SEED (of the first).
+// Longer: DETCD_CRASH_ROUNDS (workloads, two by default), DETCD_CRASH_SEED (of the first).
 #include <gtest/gtest.h>
 
 #include <algorithm>
 #include <iterator>
+#include <map>
 #include <random>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "tests/realnet/crash_run.h"
@@ -71,7 +73,7 @@ TEST(DiskTraceTest, ReplayingEveryCallGivesTheFolder) {
   ApplyCalls(trace.beginning(), trace.calls(), trace.calls().size(), disk);
   EXPECT_EQ(TreeOf(disk), ReadTree(folder.path()));
 
-  // What was there before is the beginning; removals and files of other folders.
+  // What was there before is the beginning of another trace.
   DiskTrace second(folder.path());
   Ledger again(second);
   RunRecovery(folder.path(), ledger.states, ledger.latest(), again, "");
@@ -84,7 +86,7 @@ TEST(DiskTraceTest, ReplayingEveryCallGivesTheFolder) {
 
 TEST(CrashReplayTest, NothingAcknowledgedIsLostAfterAnyCall) {
   const uint64_t first = NumberFromEnvironment("DETCD_CRASH_SEED", 1);
-  const uint64_t rounds = NumberFromEnvironment("DETCD_CRASH_ROUNDS", 3);
+  const uint64_t rounds = NumberFromEnvironment("DETCD_CRASH_ROUNDS", 2);
   size_t repairs = 0;
   for (uint64_t seed = first; seed < first + rounds; ++seed) {
     TemporaryFolder folder;
@@ -94,6 +96,7 @@ TEST(CrashReplayTest, NothingAcknowledgedIsLostAfterAnyCall) {
     trace.End();
     ASSERT_FALSE(HasFailure());
     Rng rng(seed);
+    std::map<Survival, std::pair<DiskTree, Promise>> last;  // many calls change nothing of what survives
     for (size_t count = 0; count <= trace.calls().size(); ++count) {
       std::vector<Survival> survivals(std::begin(kSurvivals), std::end(kSurvivals));
       // Only the sectors of a long record can be torn, and most of their subsets still end before the record.
@@ -102,8 +105,12 @@ TEST(CrashReplayTest, NothingAcknowledgedIsLostAfterAnyCall) {
       for (const Survival survival : survivals) {
         const std::string where = "seed " + std::to_string(seed) + ", call " + std::to_string(count) +
                                   (count == 0 ? "" : ": " + Describe(trace.calls()[count - 1]));
-        const DiskTree tree = Crash(trace.beginning(), trace.calls(), count, survival, rng);
-        ExpectRecovers(tree, ledger.states, ledger.At(count), 1, rng, repairs, where);
+        DiskTree tree = Crash(trace.beginning(), trace.calls(), count, survival, rng);
+        const Promise& promise = ledger.At(count);
+        auto& before = last[survival];
+        if (before == std::pair(tree, promise)) continue;
+        before = {std::move(tree), promise};
+        ExpectRecovers(before.first, ledger.states, promise, 1, rng, repairs, where);
         if (HasFatalFailure()) return;
       }
     }
