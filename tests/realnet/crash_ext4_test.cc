@@ -23,7 +23,7 @@ namespace {
 using Rng = std::mt19937_64;
 
 constexpr uint64_t kImageBytes = 64 << 20;
-constexpr int kBatches = 15;
+constexpr int kBatches = 25;
 
 // What a power loss at one moment leaves.
 struct CrashImage {
@@ -39,13 +39,13 @@ class ImageCollector {
   ImageCollector(const MountedImage& disk, const Ledger& ledger, std::string folder, uint64_t seed)
       : disk_(disk), ledger_(ledger), folder_(std::move(folder)), rng_(seed) {}
 
-  // The kernel may write back at any time, and what it writes back first is its choice.
+  // The kernel may write back at any time: what it does is drawn here, for a stretch of calls, since one that writes back
+  // often hides what the log forgot to sync.
   void OnCall(const DiskCall& call, int descriptor) {
-    const uint64_t draw = rng_() % 8;
-    if (draw == 0) ::syncfs(descriptor);
-    if (draw == 1 && call.kind == DiskCall::Kind::kWrite) {
-      constexpr unsigned kAll = SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
-      ::sync_file_range(descriptor, 0, 0, kAll);
+    if (writeback_ == Writeback::kAll && rng_() % 3 == 0) ::syncfs(descriptor);
+    if (writeback_ == Writeback::kData && call.kind == DiskCall::Kind::kWrite) {
+      constexpr unsigned kWhole = SYNC_FILE_RANGE_WAIT_BEFORE | SYNC_FILE_RANGE_WRITE | SYNC_FILE_RANGE_WAIT_AFTER;
+      ::sync_file_range(descriptor, 0, 0, kWhole);
     }
     Take(Describe(call));
   }
@@ -61,18 +61,26 @@ class ImageCollector {
     const uint64_t writes = disk_.CopyTo(path);
     images_.push_back({.path = std::move(path), .writes = writes, .promise = promise, .where = where});
   }
-  // Those since the last time.
+  // Those since the last time; another stretch begins.
   std::vector<CrashImage> TakeAll() {
     std::vector<CrashImage> images;
-    DiskTrace::WhileStill([&] { images.swap(images_); });
+    DiskTrace::WhileStill([&] {
+      images.swap(images_);
+      const uint64_t draw = rng_() % 4;
+      writeback_ = draw == 0 ? Writeback::kAll : draw == 1 ? Writeback::kData : Writeback::kNone;
+    });
     return images;
   }
 
  private:
+  enum class Writeback { kNone, kData, kAll };
+
   const MountedImage& disk_;
   const Ledger& ledger_;
   const std::string folder_;
-  Rng rng_;                         // this and the next: only while no call on a traced folder is under way
+  // The following: only while no call on a traced folder is under way.
+  Rng rng_;
+  Writeback writeback_ = Writeback::kNone;
   std::vector<CrashImage> images_;
   size_t taken_ = 0;
 };
