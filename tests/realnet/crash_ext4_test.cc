@@ -39,8 +39,8 @@ class ImageCollector {
   ImageCollector(const MountedImage& disk, const Ledger& ledger, std::string folder, uint64_t seed)
       : disk_(disk), ledger_(ledger), folder_(std::move(folder)), rng_(seed) {}
 
-  // The kernel may write back at any time: what it does is drawn here, for a stretch of calls, since one that writes back
-  // often hides what the log forgot to sync.
+  // The kernel may write back at any time: what it does is drawn here, for a stretch of calls, since one that writes
+  // back often hides what the log forgot to sync.
   void OnCall(const DiskCall& call, int descriptor) {
     if (writeback_ == Writeback::kAll && rng_() % 3 == 0) ::syncfs(descriptor);
     if (writeback_ == Writeback::kData && call.kind == DiskCall::Kind::kWrite) {

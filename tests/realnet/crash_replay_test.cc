@@ -1,5 +1,5 @@
-// Power loss, from the calls that the real log really makes: after each of them, what files.h says may be lost is lost in
-// several ways, the rest is put on real files, and the real log opens it.
+// Power loss, from the calls that the real log really makes: after each of them, what files.h says may be lost is lost
+// in several ways, the rest is put on real files, and the real log opens it.
 //
 // Longer: DETCD_CRASH_ROUNDS (workloads, two by default), DETCD_CRASH_SEED (of the first).
 #include <gtest/gtest.h>
@@ -28,7 +28,8 @@ constexpr int kBatches = 35;
 enum class Survival { kNothing, kEverything, kPart };
 constexpr Survival kSurvivals[] = {Survival::kNothing, Survival::kEverything, Survival::kPart};
 
-DiskTree Crash(const DiskTree& beginning, const std::vector<DiskCall>& calls, size_t count, Survival survival, Rng& rng) {
+DiskTree Crash(const DiskTree& beginning, const std::vector<DiskCall>& calls, size_t count, Survival survival,
+               Rng& rng) {
   MemoryDisk disk;
   ApplyCalls(beginning, calls, count, disk);
   const uint64_t share = rng() % 9 + 1;
@@ -44,8 +45,8 @@ bool HoldsRepairedLog(const DiskTree& tree) {
   return std::any_of(tree.begin(), tree.end(), [](const auto& file) { return file.first.ends_with(".broken"); });
 }
 
-// The log recovers from `tree`, and also when power is lost at a drawn moment of that (`crashes` times). `repairs` counts
-// the recoveries that cut a torn tail off.
+// The log recovers from `tree`, and also when power is lost at a drawn moment of that (`crashes` times). `repairs`
+// counts the recoveries that cut a torn tail off.
 void ExpectRecovers(const DiskTree& tree, const std::vector<wal::LogModel>& states, const Promise& promise, int crashes,
                     Rng& rng, size_t& repairs, const std::string& where) {
   TemporaryFolder folder(FolderInMemory());
@@ -101,7 +102,8 @@ TEST(CrashReplayTest, NothingAcknowledgedIsLostAfterAnyCall) {
       std::vector<Survival> survivals(std::begin(kSurvivals), std::end(kSurvivals));
       // Only the sectors of a long record can be torn, and most of their subsets still end before the record.
       const bool is_write = count > 0 && trace.calls()[count - 1].kind == DiskCall::Kind::kWrite;
-      if (is_write && trace.calls()[count - 1].bytes.size() > kSectorBytes) survivals.insert(survivals.end(), 10, Survival::kPart);
+      if (is_write && trace.calls()[count - 1].bytes.size() > kSectorBytes)
+        survivals.insert(survivals.end(), 10, Survival::kPart);
       for (const Survival survival : survivals) {
         const std::string where = "seed " + std::to_string(seed) + ", call " + std::to_string(count) +
                                   (count == 0 ? "" : ": " + Describe(trace.calls()[count - 1]));

@@ -64,9 +64,9 @@ class RealLog final : public wal::HeardLog {
   wal::Wal wal_;
 };
 
-// Makes a fresh log in `folder` and appends `batches` batches of the workload of `seed`. Now and then, after a batch that
-// was not synced, the process ends and begins again: what it then finds in the page cache it hands over, which makes it a
-// promise. `between` is called after each step.
+// Makes a fresh log in `folder` and appends `batches` batches of the workload of `seed`. Now and then, after a batch
+// that was not synced, the process ends and begins again: what it then finds in the page cache it hands over, which
+// makes it a promise. `between` is called after each step.
 void RunWorkload(const std::string& folder, uint64_t seed, int batches, Ledger& ledger,
                  const std::function<void()>& between = nullptr);
 

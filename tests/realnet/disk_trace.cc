@@ -49,14 +49,20 @@ void AddFolder(const MemoryFolder& folder, const std::string& prefix, DiskTree& 
 std::string Describe(const DiskCall& call) {
   const std::string node = " (node " + std::to_string(call.node) + ")";
   switch (call.kind) {
-    case DiskCall::Kind::kMakeFolder: return "made folder " + call.name + node;
-    case DiskCall::Kind::kMakeFile: return "made file " + call.name + node;
-    case DiskCall::Kind::kRename: return "renamed " + call.name + " to " + call.to + node;
-    case DiskCall::Kind::kRemove: return "removed " + call.name + node;
+    case DiskCall::Kind::kMakeFolder:
+      return "made folder " + call.name + node;
+    case DiskCall::Kind::kMakeFile:
+      return "made file " + call.name + node;
+    case DiskCall::Kind::kRename:
+      return "renamed " + call.name + " to " + call.to + node;
+    case DiskCall::Kind::kRemove:
+      return "removed " + call.name + node;
     case DiskCall::Kind::kWrite:
       return "wrote " + std::to_string(call.bytes.size()) + " bytes at " + std::to_string(call.offset) + node;
-    case DiskCall::Kind::kResize: return "resized to " + std::to_string(call.size) + node;
-    case DiskCall::Kind::kSync: return "synced" + node;
+    case DiskCall::Kind::kResize:
+      return "resized to " + std::to_string(call.size) + node;
+    case DiskCall::Kind::kSync:
+      return "synced" + node;
   }
   return {};
 }
@@ -166,11 +172,13 @@ void ApplyCalls(const DiskTree& beginning, const std::vector<DiskCall>& calls, s
     switch (call.kind) {
       case DiskCall::Kind::kMakeFolder:
         folders[call.made] = std::make_shared<MemoryFolder>();
-        folders.at(call.node)->Apply({.from = "", .to = call.name, .made = {.file = nullptr, .folder = folders[call.made]}});
+        folders.at(call.node)->Apply(
+            {.from = "", .to = call.name, .made = {.file = nullptr, .folder = folders[call.made]}});
         break;
       case DiskCall::Kind::kMakeFile:
         files[call.made] = std::make_shared<MemoryInode>();
-        folders.at(call.node)->Apply({.from = "", .to = call.name, .made = {.file = files[call.made], .folder = nullptr}});
+        folders.at(call.node)->Apply(
+            {.from = "", .to = call.name, .made = {.file = files[call.made], .folder = nullptr}});
         break;
       case DiskCall::Kind::kRename:
         folders.at(call.node)->Apply({.from = call.name, .to = call.to, .made = {}});
@@ -273,34 +281,33 @@ int __wrap_renameat(int from_directory, const char* from, int to_directory, cons
 }
 
 int __wrap_unlinkat(int directory, const char* name, int flags) {
-  return Traced([&] { return __real_unlinkat(directory, name, flags); },
-                [&](DiskTrace& trace, int) {
-                  trace.OnCall({.kind = DiskCall::Kind::kRemove, .name = name}, directory);
-                });
+  return Traced(
+      [&] { return __real_unlinkat(directory, name, flags); },
+      [&](DiskTrace& trace, int) { trace.OnCall({.kind = DiskCall::Kind::kRemove, .name = name}, directory); });
 }
 
 ssize_t __wrap_pwrite(int descriptor, const void* bytes, size_t size, off_t offset) {
-  return Traced([&] { return __real_pwrite(descriptor, bytes, size, offset); },
-                [&](DiskTrace& trace, ssize_t written) {
-                  std::string kept(static_cast<const char*>(bytes), static_cast<size_t>(written));
-                  trace.OnCall({.kind = DiskCall::Kind::kWrite,
-                                .offset = static_cast<uint64_t>(offset),
-                                .bytes = std::move(kept)},
-                               descriptor);
-                });
+  return Traced(
+      [&] { return __real_pwrite(descriptor, bytes, size, offset); },
+      [&](DiskTrace& trace, ssize_t written) {
+        std::string kept(static_cast<const char*>(bytes), static_cast<size_t>(written));
+        trace.OnCall(
+            {.kind = DiskCall::Kind::kWrite, .offset = static_cast<uint64_t>(offset), .bytes = std::move(kept)},
+            descriptor);
+      });
 }
 
 ssize_t __wrap_pwritev(int descriptor, const iovec* vectors, int count, off_t offset) {
-  return Traced([&] { return __real_pwritev(descriptor, vectors, count, offset); },
-                [&](DiskTrace& trace, ssize_t written) {
-                  std::string kept;
-                  for (int i = 0; i < count; ++i) kept.append(static_cast<char*>(vectors[i].iov_base), vectors[i].iov_len);
-                  kept.resize(static_cast<size_t>(written));
-                  trace.OnCall({.kind = DiskCall::Kind::kWrite,
-                                .offset = static_cast<uint64_t>(offset),
-                                .bytes = std::move(kept)},
-                               descriptor);
-                });
+  return Traced(
+      [&] { return __real_pwritev(descriptor, vectors, count, offset); },
+      [&](DiskTrace& trace, ssize_t written) {
+        std::string kept;
+        for (int i = 0; i < count; ++i) kept.append(static_cast<char*>(vectors[i].iov_base), vectors[i].iov_len);
+        kept.resize(static_cast<size_t>(written));
+        trace.OnCall(
+            {.kind = DiskCall::Kind::kWrite, .offset = static_cast<uint64_t>(offset), .bytes = std::move(kept)},
+            descriptor);
+      });
 }
 
 int __wrap_fallocate(int descriptor, int mode, off_t offset, off_t size) {

@@ -1,6 +1,6 @@
 // What the real implementation does to files and folders, recorded call by call below it: the program is linked so that
-// the system calls of realnet/file_calls.cc pass through here (ld --wrap). A layer at the seam would believe a File::Sync
-// that never reaches the kernel; this one does not.
+// the system calls of realnet/file_calls.cc pass through here (ld --wrap). A layer at the seam would believe a
+// File::Sync that never reaches the kernel; this one does not.
 //
 //   DiskTrace trace(folder);     // all that lies in `folder` now is its durable beginning
 //   ... run a log in it ...      // from any thread

@@ -52,7 +52,8 @@ void CopySparse(const std::string& from, const std::string& to) {
     while (at < limit) {
       const size_t wanted = std::min(buffer.size(), static_cast<size_t>(limit - at));
       const ssize_t got = ::pread(source, buffer.data(), wanted, at);
-      if (got <= 0 || ::pwrite(target, buffer.data(), static_cast<size_t>(got), at) != got) throw Error("copy to " + to);
+      if (got <= 0 || ::pwrite(target, buffer.data(), static_cast<size_t>(got), at) != got)
+        throw Error("copy to " + to);
       at += got;
     }
   }
@@ -62,7 +63,8 @@ void CopySparse(const std::string& from, const std::string& to) {
 
 std::optional<std::string> WhyNoLoopImages() {
   if (::geteuid() != 0) return "not root";
-  if (::access(kControl, R_OK | W_OK) != 0) return std::string("no loop devices: ") + kControl + ": " + std::strerror(errno);
+  if (::access(kControl, R_OK | W_OK) != 0)
+    return std::string("no loop devices: ") + kControl + ": " + std::strerror(errno);
   if (std::system("mkfs.ext4 -V >/dev/null 2>&1") != 0) return "no mkfs.ext4";
   if (::unshare(CLONE_NEWNS) != 0) {
     return std::string("no mount namespace: ") + std::strerror(errno);
@@ -82,10 +84,14 @@ std::optional<std::string> WhyNoLoopImages() {
 }
 
 void MakeExt4(const std::string& path, uint64_t bytes) {
-  { const Descriptor file(path, O_WRONLY | O_CREAT | O_EXCL); }
+  {
+    const Descriptor file(path, O_WRONLY | O_CREAT | O_EXCL);
+  }
   std::filesystem::resize_file(path, bytes);
-  const std::string command = "mkfs.ext4 -q -F -b 4096 -N 128 -m 0 -J size=4 "
-                              "-E lazy_itable_init=0,lazy_journal_init=1,nodiscard '" + path + "' >/dev/null 2>&1";
+  const std::string command =
+      "mkfs.ext4 -q -F -b 4096 -N 128 -m 0 -J size=4 "
+      "-E lazy_itable_init=0,lazy_journal_init=1,nodiscard '" +
+      path + "' >/dev/null 2>&1";
   if (std::system(command.c_str()) != 0) throw std::runtime_error(command);
 }
 

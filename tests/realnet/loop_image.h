@@ -1,8 +1,8 @@
-// A real ext4 on a loop device over a file, which is the disk: what is in that file has reached the device, what is only
-// in the page cache above the mounted file system has not, so that a copy of the file is what a power loss leaves.
+// A real ext4 on a loop device over a file, which is the disk: what is in that file has reached the device, what is
+// only in the page cache above the mounted file system has not, so that a copy of the file is what a power loss leaves.
 //
-// Needs root, a loop driver and mkfs.ext4. Nothing outlives the process however it ends: mounts are in a namespace of its
-// own, and a loop device lets go of its file with the last user.
+// Needs root, a loop driver and mkfs.ext4. Nothing outlives the process however it ends: mounts are in a namespace of
+// its own, and a loop device lets go of its file with the last user.
 #pragma once
 
 #include <cstdint>
@@ -32,7 +32,8 @@ class MountedImage {
   const std::string& path() const { return folder_.path(); }
   // Writes that the device finished. The image has the same content as long as this number is the same.
   uint64_t writes() const;
-  // Writes the image as it is at one moment to the new file `path`: no write of the device overlaps it. Returns writes().
+  // Writes the image as it is at one moment to the new file `path`: no write of the device overlaps it. Returns
+  // writes().
   uint64_t CopyTo(const std::string& path) const;
 
  private:

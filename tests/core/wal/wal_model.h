@@ -1,5 +1,5 @@
-// What the tests of the log share whatever disk is below it: a model of what a log holds, batches that pass through known
-// states, and what a log told.
+// What the tests of the log share whatever disk is below it: a model of what a log holds, batches that pass through
+// known states, and what a log told.
 #pragma once
 
 #include <cstdint>
