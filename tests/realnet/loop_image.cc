@@ -22,6 +22,7 @@ namespace detcd::realnet {
 namespace {
 
 constexpr const char* kControl = "/dev/loop-control";
+constexpr uint64_t kSmallestImageBytes = uint64_t{16} << 20;
 
 std::runtime_error Error(const std::string& what) { return std::runtime_error(what + ": " + std::strerror(errno)); }
 
@@ -72,14 +73,15 @@ std::optional<std::string> WhyNoLoopImages() {
   if (::mount(nullptr, "/", nullptr, MS_REC | MS_PRIVATE, nullptr) != 0) {
     return std::string("no private mounts: ") + std::strerror(errno);
   }
-  // Being root in a container may not be enough for a device.
-  const int control = ::open(kControl, O_RDWR | O_CLOEXEC);
-  const int number = ::ioctl(control, LOOP_CTL_GET_FREE);
-  const int device = number < 0 ? -1 : ::open(("/dev/loop" + std::to_string(number)).c_str(), O_RDWR | O_CLOEXEC);
-  const int error = errno;
-  if (device >= 0) ::close(device);
-  ::close(control);
-  if (device < 0) return std::string("no loop device to be had: ") + std::strerror(error);
+  // Being root in a container may not be enough for a device, nor this kernel know ext4: only trying tells.
+  const TemporaryFolder folder;
+  const std::string image = folder.path() + "/disk";
+  try {
+    MakeExt4(image, kSmallestImageBytes);
+    const MountedImage disk(image);
+  } catch (const std::runtime_error& error) {
+    return error.what();
+  }
   return std::nullopt;
 }
 
