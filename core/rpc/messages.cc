@@ -65,17 +65,22 @@ void ToMessage(const MemberRow& row, etcdserverpb::Member& out) {
   out.set_islearner(row.is_learner);
 }
 
-ApiError ReadRange(const mvcc::Store& store, const etcdserverpb::RangeRequest& request,
-                   etcdserverpb::RangeResponse& response) {
-  const mvcc::RangeResult result = store.Range({.key = request.key(), .end = request.range_end()}, OptionsOf(request));
-  switch (result.error) {
+ApiError ToApiError(mvcc::RangeError error) {
+  switch (error) {
     case mvcc::RangeError::kOk:
-      break;
+      return ApiError::kOk;
     case mvcc::RangeError::kFutureRevision:
       return ApiError::kFutureRev;
     case mvcc::RangeError::kCompacted:
       return ApiError::kCompacted;
   }
+  return ApiError::kOk;
+}
+
+ApiError ReadRange(const mvcc::Store& store, const etcdserverpb::RangeRequest& request,
+                   etcdserverpb::RangeResponse& response) {
+  const mvcc::RangeResult result = store.Range({.key = request.key(), .end = request.range_end()}, OptionsOf(request));
+  if (result.error != mvcc::RangeError::kOk) return ToApiError(result.error);
   response.mutable_kvs()->Reserve(static_cast<int>(result.kvs.size()));
   for (const mvcc::KeyValue& pair : result.kvs) ToMessage(pair, *response.add_kvs());
   response.set_more(result.more);

@@ -27,6 +27,8 @@ void FillHeader(const MemberStatus& status, etcdserverpb::ResponseHeader& header
 void ToMessage(const mvcc::KeyValue& pair, mvccpb::KeyValue& out);
 void ToMessage(const MemberRow& row, etcdserverpb::Member& out);
 
+ApiError ToApiError(mvcc::RangeError error);
+
 // Reads what `request` asks of `store` into everything but the header of `response`. Sort numbers out of range act as
 // 0: the services refuse them before.
 ApiError ReadRange(const mvcc::Store& store, const etcdserverpb::RangeRequest& request,

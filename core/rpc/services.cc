@@ -18,6 +18,7 @@
 #include "core/rpc/kv_service.h"
 #include "core/rpc/maintenance_service.h"
 #include "core/rpc/messages.h"
+#include "core/rpc/txn.h"
 #include "core/rpc/utf8.h"
 
 namespace detcd::rpc {
@@ -40,8 +41,9 @@ struct TransportCalls {
 };
 
 // The methods of this release; every other one is refused as soon as it is called, also before a stream's first message.
-constexpr Method kBuilt[] = {Method::kRange,  Method::kPut,         Method::kDeleteRange, Method::kMemberList, Method::kAlarm,
-                             Method::kStatus, Method::kHealthCheck, Method::kHealthList,  Method::kHealthWatch};
+constexpr Method kBuilt[] = {Method::kRange,      Method::kPut,       Method::kDeleteRange, Method::kTxn,
+                             Method::kCompact,    Method::kMemberList, Method::kAlarm,      Method::kStatus,
+                             Method::kHashKV,     Method::kHealthCheck, Method::kHealthList, Method::kHealthWatch};
 
 CallStatus NotBuilt(Method method, std::string_view what) {
   const MethodInfo& info = Info(method);
@@ -60,6 +62,7 @@ class Services::Impl {
   void HalfClose(CallTransport& transport, CallId call);
   void Cancel(CallTransport& transport, CallId call);
   void OnReadReady(const Waiter& waiter, ApiError error);
+  void OnHashReady(const Waiter& waiter, ApiError error, const mvcc::HashResult& result);
   size_t OpenCallCount() const;
 
  private:
@@ -71,10 +74,12 @@ class Services::Impl {
 
   void Dispatch(const Waiter& waiter, const ProtoMessage& request);
   void StartRange(const Waiter& waiter, const etcdserverpb::RangeRequest& request);
+  void StartTxn(const Waiter& waiter, const etcdserverpb::TxnRequest& request);
   void StartMemberList(const Waiter& waiter, const etcdserverpb::MemberListRequest& request);
   void StartHealthWatch(const Waiter& waiter, const grpc::health::v1::HealthCheckRequest& request);
   void WaitForReadIndex(const Waiter& waiter, const ProtoMessage& request);
   void AnswerRange(const Waiter& waiter, const etcdserverpb::RangeRequest& request);
+  void AnswerTxn(const Waiter& waiter, const etcdserverpb::TxnRequest& request);
   void AnswerMemberList(const Waiter& waiter);
 
   void Answer(const Waiter& waiter, const ProtoMessage& response);
@@ -193,11 +198,18 @@ void Services::Impl::Dispatch(const Waiter& waiter, const ProtoMessage& request)
       Drop(*waiter.transport, waiter.call);
       return ProposeDeleteRange(backend_, waiter, erase);
     }
+    case Method::kTxn:
+      return StartTxn(waiter, As<etcdserverpb::TxnRequest>(request));
+    case Method::kCompact:
+      Drop(*waiter.transport, waiter.call);
+      return ProposeCompaction(backend_, waiter, As<etcdserverpb::CompactionRequest>(request));
+    case Method::kHashKV:
+      return backend_.HashKv(waiter, self_, Revision(As<etcdserverpb::HashKVRequest>(request).revision()));
     case Method::kMemberList:
       return StartMemberList(waiter, As<etcdserverpb::MemberListRequest>(request));
     case Method::kAlarm: {
       const auto& alarm = As<etcdserverpb::AlarmRequest>(request);
-      if (!IsAlarmListing(alarm)) return Fail(waiter, NotBuilt(waiter.method, " with an action other than GET"));
+      if (ApiError error = CheckAlarm(alarm); error != ApiError::kOk) return Fail(waiter, error);
       Drop(*waiter.transport, waiter.call);
       return ProposeAlarm(backend_, waiter, alarm);
     }
@@ -221,8 +233,6 @@ void Services::Impl::Dispatch(const Waiter& waiter, const ProtoMessage& request)
       return StartHealthWatch(waiter, As<grpc::health::v1::HealthCheckRequest>(request));
 
     case Method::kRangeStream:
-    case Method::kTxn:
-    case Method::kCompact:
     case Method::kWatch:
     case Method::kLeaseGrant:
     case Method::kLeaseRevoke:
@@ -235,7 +245,6 @@ void Services::Impl::Dispatch(const Waiter& waiter, const ProtoMessage& request)
     case Method::kMemberPromote:
     case Method::kDefragment:
     case Method::kHash:
-    case Method::kHashKV:
     case Method::kSnapshot:
     case Method::kMoveLeader:
     case Method::kDowngrade:
@@ -273,6 +282,16 @@ void Services::Impl::StartRange(const Waiter& waiter, const etcdserverpb::RangeR
   WaitForReadIndex(waiter, request);
 }
 
+void Services::Impl::StartTxn(const Waiter& waiter, const etcdserverpb::TxnRequest& request) {
+  if (ApiError error = CheckTxn(request, kTxnOpsMax); error != ApiError::kOk) return Fail(waiter, error);
+  if (!IsReadOnly(request)) {
+    Drop(*waiter.transport, waiter.call);
+    return ProposeTxn(backend_, waiter, request);
+  }
+  if (IsSerializable(request)) return AnswerTxn(waiter, request);
+  WaitForReadIndex(waiter, request);
+}
+
 void Services::Impl::StartMemberList(const Waiter& waiter, const etcdserverpb::MemberListRequest& request) {
   if (!request.linearizable()) return AnswerMemberList(waiter);
   WaitForReadIndex(waiter, request);
@@ -306,14 +325,15 @@ void Services::Impl::OnReadReady(const Waiter& waiter, ApiError error) {
     return;
   }
   if (error != ApiError::kOk) return Fail(waiter, error);
+  // The answer drops the call, and its request with it.
+  const std::unique_ptr<ProtoMessage> request = std::exchange(open->read, nullptr);
+  --reads_waiting_;
+  reads_waiting_bytes_ -= open->read_bytes;
   switch (open->method) {
-    case Method::kRange: {
-      // The answer drops the call, and its request with it.
-      const std::unique_ptr<ProtoMessage> request = std::exchange(open->read, nullptr);
-      --reads_waiting_;
-      reads_waiting_bytes_ -= open->read_bytes;
+    case Method::kRange:
       return AnswerRange(waiter, As<etcdserverpb::RangeRequest>(*request));
-    }
+    case Method::kTxn:
+      return AnswerTxn(waiter, As<etcdserverpb::TxnRequest>(*request));
     case Method::kMemberList:
       return AnswerMemberList(waiter);
     default:
@@ -324,6 +344,23 @@ void Services::Impl::OnReadReady(const Waiter& waiter, ApiError error) {
 void Services::Impl::AnswerRange(const Waiter& waiter, const etcdserverpb::RangeRequest& request) {
   etcdserverpb::RangeResponse response;
   if (ApiError error = rpc::Range(backend_, request, response); error != ApiError::kOk) return Fail(waiter, error);
+  Answer(waiter, response);
+}
+
+void Services::Impl::AnswerTxn(const Waiter& waiter, const etcdserverpb::TxnRequest& request) {
+  etcdserverpb::TxnResponse response;
+  if (ApiError error = rpc::ReadTxn(backend_, request, response); error != ApiError::kOk) return Fail(waiter, error);
+  Answer(waiter, response);
+}
+
+void Services::Impl::OnHashReady(const Waiter& waiter, ApiError error, const mvcc::HashResult& result) {
+  if (Find(*waiter.transport, waiter.call) == nullptr) return;
+  if (error != ApiError::kOk) return Fail(waiter, error);
+  etcdserverpb::HashKVResponse response;
+  FillHeader(backend_.Status(), backend_.store().revision(), *response.mutable_header());
+  response.set_hash(result.hash);
+  response.set_compact_revision(result.compact_revision.value);
+  response.set_hash_revision(result.revision.value);
   Answer(waiter, response);
 }
 
@@ -349,6 +386,9 @@ void Services::HalfClose(CallTransport& transport, CallId call) { impl_->HalfClo
 void Services::Cancel(CallTransport& transport, CallId call) { impl_->Cancel(transport, call); }
 void Services::Credit(CallTransport&, CallId) {}  // no stream of this release sends more than one message
 void Services::OnReadReady(const Waiter& waiter, uint64_t, ApiError error) { impl_->OnReadReady(waiter, error); }
+void Services::OnHashReady(const Waiter& waiter, ApiError error, const mvcc::HashResult& result) {
+  impl_->OnHashReady(waiter, error, result);
+}
 size_t Services::open_call_count() const { return impl_->OpenCallCount(); }
 
 }  // namespace detcd::rpc

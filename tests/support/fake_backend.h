@@ -23,12 +23,21 @@ class FakeBackend final : public rpc::Backend {
     uint64_t token;
   };
 
+  struct Hash {
+    rpc::Waiter waiter;
+    rpc::HashListener* listener;
+    Revision revision;
+  };
+
   void Propose(const rpc::Waiter& waiter, etcdserverpb::InternalRaftRequest& request) override {
     request.mutable_header()->set_id(77);
     proposals.push_back({waiter, request});
   }
   void LinearizableRead(const rpc::Waiter& waiter, rpc::ReadListener& listener, uint64_t token) override {
     reads.push_back({waiter, &listener, token});
+  }
+  void HashKv(const rpc::Waiter& waiter, rpc::HashListener& listener, Revision revision) override {
+    hashes.push_back({waiter, &listener, revision});
   }
   const mvcc::Store& store() const override { return store_; }
   rpc::MemberStatus Status() const override { return status; }
@@ -59,6 +68,7 @@ class FakeBackend final : public rpc::Backend {
   std::vector<rpc::MemberRow> members;
   std::vector<std::pair<rpc::Waiter, etcdserverpb::InternalRaftRequest>> proposals;
   std::deque<Read> reads;
+  std::vector<Hash> hashes;
   std::string cluster_version;
 
  private:
