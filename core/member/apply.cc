@@ -200,7 +200,7 @@ void ApplyCompaction(Context& context, const etcdserverpb::CompactionRequest& re
   if (request.physical()) context.result.answer_after_removal = revision;
 }
 
-void ToMessage(const Alarm& alarm, etcdserverpb::AlarmMember& out) {
+void ToMessage(const rpc::Alarm& alarm, etcdserverpb::AlarmMember& out) {
   out.set_memberid(alarm.member.value);
   out.set_alarm(static_cast<etcdserverpb::AlarmType>(alarm.type));
 }
@@ -208,12 +208,12 @@ void ToMessage(const Alarm& alarm, etcdserverpb::AlarmMember& out) {
 // reference/semantics.md 13. An action that is not known is refused before it is proposed, since etcd's members crash at
 // it; here it changes nothing.
 void ApplyAlarm(Context& context, const etcdserverpb::AlarmRequest& request) {
-  std::set<Alarm>& alarms = context.state.alarms;
-  const Alarm alarm{.type = static_cast<int>(request.alarm()), .member = MemberId(request.memberid())};
-  std::vector<Alarm> answered;
+  std::set<rpc::Alarm>& alarms = context.state.alarms;
+  const rpc::Alarm alarm{.type = static_cast<int>(request.alarm()), .member = MemberId(request.memberid())};
+  std::vector<rpc::Alarm> answered;
   switch (request.action()) {
     case etcdserverpb::AlarmRequest::GET:
-      std::ranges::copy_if(alarms, std::back_inserter(answered), [&](const Alarm& raised) {
+      std::ranges::copy_if(alarms, std::back_inserter(answered), [&](const rpc::Alarm& raised) {
         return alarm.type == etcdserverpb::NONE || raised.type == alarm.type;
       });
       break;
@@ -235,13 +235,13 @@ void ApplyAlarm(Context& context, const etcdserverpb::AlarmRequest& request) {
   }
   if (!context.Waits()) return;
   auto& response = context.Respond<etcdserverpb::AlarmResponse>();
-  for (const Alarm& one : answered) ToMessage(one, *response.add_alarms());
+  for (const rpc::Alarm& one : answered) ToMessage(one, *response.add_alarms());
 }
 
 // P6 and P7 of reference/errors.md 4. Only puts cost space.
-ApiError CheckAlarms(const std::set<Alarm>& alarms, bool writes_or_reads, bool has_cost) {
+ApiError CheckAlarms(const std::set<rpc::Alarm>& alarms, bool writes_or_reads, bool has_cost) {
   const auto active = [&](int type) {
-    return std::ranges::any_of(alarms, [&](const Alarm& alarm) { return alarm.type == type; });
+    return std::ranges::any_of(alarms, [&](const rpc::Alarm& alarm) { return alarm.type == type; });
   };
   if (alarms.empty()) return ApiError::kOk;
   if (writes_or_reads && active(etcdserverpb::CORRUPT)) return ApiError::kCorrupt;
@@ -256,7 +256,7 @@ bool HasPut(const google::protobuf::RepeatedPtrField<etcdserverpb::RequestOp>& o
   });
 }
 
-ApiError CheckAlarms(const std::set<Alarm>& alarms, const InternalRaftRequest& request) {
+ApiError CheckAlarms(const std::set<rpc::Alarm>& alarms, const InternalRaftRequest& request) {
   const bool put = request.has_put() ||
                    (request.has_txn() && (HasPut(request.txn().success()) || HasPut(request.txn().failure())));
   const bool kv = put || request.has_range() || request.has_delete_range() || request.has_txn() || request.has_compaction();
@@ -315,7 +315,7 @@ absl::Status ApplyRequest(Context& context, const raft::Entry& entry) {
     return absl::OkStatus();
   }
   auto* request = Arena::CreateMessage<InternalRaftRequest>(&context.arena);
-  if (!request->ParseFromArray(entry.data.data(), static_cast<int>(entry.data.size()))) {
+  if (!rpc::ParseRequest(entry.data.view(), *request)) {
     return DataLoss("entry %d: %d bytes that are no InternalRaftRequest", entry.index.value, entry.data.size());
   }
   const std::vector<std::string> operations = OperationNames(*request);

@@ -27,21 +27,13 @@ class Message;
 
 namespace detcd::member {
 
-// One alarm of one member; the type is etcd's number, also one that this release does not know.
-struct Alarm {
-  int type = 0;
-  MemberId member;
-
-  friend auto operator<=>(const Alarm&, const Alarm&) = default;
-};
-
 // All that entries change.
 struct ApplyState {
   mvcc::Store& store;
   std::map<MemberId, rpc::MemberRow> members;  // row ids equal their keys
   std::string cluster_version;                 // `3.7.0`; empty before the cluster has decided
   rpc::Downgrade downgrade;                     // as the cluster last decided
-  std::set<Alarm> alarms;                      // raised and not cleared
+  std::set<rpc::Alarm> alarms;                 // raised and not cleared
   LogIndex applied_index;                      // rises by one with each entry
   Term applied_term;                           // term of that entry; never falls
 };

@@ -4,7 +4,6 @@
 #include <iterator>
 #include <utility>
 
-#include "absl/strings/str_cat.h"
 #include "absl/strings/str_format.h"
 #include "core/base/check.h"
 #include "core/base/limits.h"
@@ -33,12 +32,6 @@ Bytes EncodeAddMember(const rpc::MemberRow& row) {
   change.set_node_id(row.id.value);
   change.set_context(EncodeMemberContext({.member = row}));
   return Bytes::Copy(change.SerializeAsString());
-}
-
-// As protobuf's text form has it; a type without a name is shown by its number.
-std::string AlarmText(const Alarm& alarm) {
-  const std::string& name = etcdserverpb::AlarmType_Name(static_cast<etcdserverpb::AlarmType>(alarm.type));
-  return absl::StrFormat("memberID:%d alarm:%s", alarm.member.value, name.empty() ? absl::StrCat(alarm.type) : name);
 }
 
 }  // namespace
@@ -231,8 +224,8 @@ rpc::MemberStatus Member::Status() const {
                            .backend_bytes = store_.bytes(),
                            .backend_bytes_in_use = store_.bytes(),
                            .storage_version = apply_state_.cluster_version,
-                           .downgrade = apply_state_.downgrade};
-  for (const Alarm& alarm : apply_state_.alarms) status.alarms.push_back(AlarmText(alarm));
+                           .downgrade = apply_state_.downgrade,
+                           .alarms = {apply_state_.alarms.begin(), apply_state_.alarms.end()}};
   if (raft_) {
     status.leader = raft_->LeaderId();
     status.term = raft_->term;

@@ -144,6 +144,15 @@ RangeResult Store::Impl::Range(const KeyRange& range, const RangeOptions& option
     if (result.error != RangeError::kOk) return result;
   }
 
+  if (range.end.empty()) {
+    const KeyRecord* record = index.Find(range.key);
+    const KeyVersion* version = record == nullptr ? nullptr : record->VisibleAt(at);
+    if (version == nullptr) return result;
+    result.count = 1;
+    if (!options.count_only && PassesFilters(options, *version)) result.kvs.push_back(Present(options, {record, version}));
+    return result;
+  }
+
   // Sorting and filtering look at the whole range; without them limit + 1 pairs tell all that is asked, and the rest is
   // only counted. An order of kNone with another target than the key sorts after that cut, as etcd does.
   const bool whole = options.sort_order != SortOrder::kNone || HasFilters(options);
@@ -201,6 +210,26 @@ uint64_t Store::key_count() const { return impl_->live_keys; }
 
 RangeResult Store::Range(const KeyRange& range, const RangeOptions& options) const {
   return impl_->Range(range, options);
+}
+
+Store::Part Store::ReadPart(const KeyRange& range, const PartOptions& options) const {
+  Part part;
+  part.error = impl_->Check(options.revision);
+  if (part.error != RangeError::kOk) return part;
+  const RangeOptions presented{.keys_only = options.keys_only};
+  size_t bytes = 0;
+  impl_->ForEach(range, [&](const KeyRecord& record) {
+    const KeyVersion* version = record.VisibleAt(options.revision);
+    if (version == nullptr) return true;
+    if (part.kvs.size() == options.pairs_max || (bytes >= options.bytes_max && !part.kvs.empty())) {
+      part.more = true;
+      return false;
+    }
+    const KeyValue& pair = part.kvs.emplace_back(Present(presented, {&record, version}));
+    bytes += pair.key.size() + pair.value.size();
+    return true;
+  });
+  return part;
 }
 
 std::optional<KeyValue> Store::Get(std::string_view key) const {

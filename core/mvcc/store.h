@@ -76,6 +76,21 @@ class Store {
 
   RangeResult Range(const KeyRange& range, const RangeOptions& options) const;
 
+  // Part of a range: its first pairs in key order, until `pairs_max` of them or `bytes_max` bytes of keys and values (but
+  // at least one) have been read. `more`: there are others behind. Nothing is counted, so the cost is that of the part.
+  struct Part {
+    RangeError error = RangeError::kOk;
+    std::vector<KeyValue> kvs;
+    bool more = false;
+  };
+  struct PartOptions {
+    Revision revision;  // positive
+    size_t pairs_max = 0;
+    size_t bytes_max = 0;
+    bool keys_only = false;
+  };
+  Part ReadPart(const KeyRange& range, const PartOptions& options) const;
+
   // One key at the current revision.
   std::optional<KeyValue> Get(std::string_view key) const;
   // Calls visit(pair) for the live keys of the range at the current revision in key order, until it says false. The pair

@@ -24,6 +24,14 @@ struct Waiter {
   Method method = Method::kRange;
 };
 
+// An alarm that is raised; the type is etcd's number, also one that this release does not know.
+struct Alarm {
+  int type = 0;
+  MemberId member;
+
+  friend auto operator<=>(const Alarm&, const Alarm&) = default;
+};
+
 // A downgrade of the cluster under way (reference/semantics.md 19).
 struct Downgrade {
   bool enabled = false;
@@ -45,7 +53,7 @@ struct MemberStatus {
   uint64_t backend_bytes_in_use = 0;
   std::string storage_version;        // `3.7.0`, or empty before it is known
   Downgrade downgrade;
-  std::vector<std::string> alarms;    // `memberID:11 alarm:NOSPACE`, in no order of meaning
+  std::vector<Alarm> alarms;          // ascending
 };
 
 // One row of the member list.

@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "absl/strings/str_format.h"
 #include "core/proto/raft_internal.pb.h"
 #include "core/proto/rpc.pb.h"
 #include "core/rpc/messages.h"
@@ -24,7 +25,14 @@ void Status(const Backend& backend, int64_t quota_bytes, etcdserverpb::StatusRes
   downgrade.set_enabled(status.downgrade.enabled);
   downgrade.set_targetversion(status.downgrade.target_version);
   if (status.leader.IsZero()) response.add_errors(std::string(TextOf(ApiError::kNoLeader)));
-  for (const std::string& alarm : status.alarms) response.add_errors(alarm);
+  for (const Alarm& alarm : status.alarms) {
+    response.add_errors(absl::StrFormat("memberID:%d alarm:%s", alarm.member.value, AlarmName(alarm.type)));
+  }
+}
+
+std::string AlarmName(int type) {
+  const std::string& name = etcdserverpb::AlarmType_Name(static_cast<etcdserverpb::AlarmType>(type));
+  return name.empty() ? absl::StrFormat("%d", type) : name;
 }
 
 ApiError CheckAlarm(const etcdserverpb::AlarmRequest& request) {

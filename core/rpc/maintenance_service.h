@@ -2,6 +2,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "core/rpc/backend.h"
 
@@ -16,6 +17,9 @@ namespace detcd::rpc {
 inline constexpr char kServerVersion[] = "3.7.3";
 
 void Status(const Backend& backend, int64_t quota_bytes, etcdserverpb::StatusResponse& response);
+
+// `NOSPACE`; a type without a name by its number.
+std::string AlarmName(int type);
 
 // An action or type that etcd does not know is refused: the first would crash the etcd members of a cluster as they
 // apply it, the second as they downgrade.

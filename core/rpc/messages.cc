@@ -1,5 +1,8 @@
 #include "core/rpc/messages.h"
 
+#include <google/protobuf/io/coded_stream.h>
+
+#include "core/base/limits.h"
 #include "core/proto/kv.pb.h"
 #include "core/proto/rpc.pb.h"
 
@@ -36,6 +39,15 @@ static_assert(static_cast<int>(mvcc::SortTarget::kMod) == RangeRequest::MOD);
 static_assert(static_cast<int>(mvcc::SortTarget::kValue) == RangeRequest::VALUE);
 
 }  // namespace
+
+// The second try is for the rare deep one, so that all others take the library's fast path.
+bool ParseRequest(std::string_view encoded, google::protobuf::Message& request) {
+  const auto size = static_cast<int>(encoded.size());
+  if (request.ParseFromArray(encoded.data(), size)) return true;
+  google::protobuf::io::CodedInputStream input(reinterpret_cast<const uint8_t*>(encoded.data()), size);
+  input.SetRecursionLimit(kMessageDepthMax);
+  return request.ParseFromCodedStream(&input) && input.ConsumedEntireMessage();
+}
 
 void FillHeader(const MemberStatus& status, Revision revision, etcdserverpb::ResponseHeader& header) {
   FillHeader(status, header);

@@ -18,6 +18,7 @@
 #include "core/rpc/kv_service.h"
 #include "core/rpc/maintenance_service.h"
 #include "core/rpc/messages.h"
+#include "core/rpc/range_stream.h"
 #include "core/rpc/txn.h"
 #include "core/rpc/utf8.h"
 
@@ -26,12 +27,14 @@ namespace {
 
 using ProtoMessage = google::protobuf::Message;
 
-// An open call: `read` and its size only while a linearizable read waits, which needs the request again afterwards.
+// An open call: `read` and its size only while a linearizable read waits, which needs the request again afterwards;
+// `stream` while a RangeStream is under way.
 struct OpenCall {
   Method method = Method::kRange;
   bool has_message = false;
   std::unique_ptr<ProtoMessage> read;
   size_t read_bytes = 0;
+  std::unique_ptr<RangeStream> stream;
 };
 
 // The calls of one transport. There is one transport a thread and kind, so a handful; found by identity.
@@ -41,9 +44,10 @@ struct TransportCalls {
 };
 
 // The methods of this release; every other one is refused as soon as it is called, also before a stream's first message.
-constexpr Method kBuilt[] = {Method::kRange,      Method::kPut,       Method::kDeleteRange, Method::kTxn,
-                             Method::kCompact,    Method::kMemberList, Method::kAlarm,      Method::kStatus,
-                             Method::kHashKV,     Method::kHealthCheck, Method::kHealthList, Method::kHealthWatch};
+constexpr Method kBuilt[] = {Method::kRange,   Method::kRangeStream, Method::kPut,        Method::kDeleteRange,
+                             Method::kTxn,     Method::kCompact,     Method::kMemberList, Method::kAlarm,
+                             Method::kStatus,  Method::kHashKV,      Method::kHealthCheck, Method::kHealthList,
+                             Method::kHealthWatch};
 
 CallStatus NotBuilt(Method method, std::string_view what) {
   const MethodInfo& info = Info(method);
@@ -63,6 +67,7 @@ class Services::Impl {
   void Cancel(CallTransport& transport, CallId call);
   void OnReadReady(const Waiter& waiter, ApiError error);
   void OnHashReady(const Waiter& waiter, ApiError error, const mvcc::HashResult& result);
+  void SendParts(const Waiter& waiter);
   size_t OpenCallCount() const;
 
  private:
@@ -74,11 +79,13 @@ class Services::Impl {
 
   void Dispatch(const Waiter& waiter, const ProtoMessage& request);
   void StartRange(const Waiter& waiter, const etcdserverpb::RangeRequest& request);
+  void StartRangeStream(const Waiter& waiter, const etcdserverpb::RangeRequest& request);
   void StartTxn(const Waiter& waiter, const etcdserverpb::TxnRequest& request);
   void StartMemberList(const Waiter& waiter, const etcdserverpb::MemberListRequest& request);
   void StartHealthWatch(const Waiter& waiter, const grpc::health::v1::HealthCheckRequest& request);
   void WaitForReadIndex(const Waiter& waiter, const ProtoMessage& request);
   void AnswerRange(const Waiter& waiter, const etcdserverpb::RangeRequest& request);
+  void OpenStream(const Waiter& waiter, const etcdserverpb::RangeRequest& request);
   void AnswerTxn(const Waiter& waiter, const etcdserverpb::TxnRequest& request);
   void AnswerMemberList(const Waiter& waiter);
 
@@ -198,6 +205,8 @@ void Services::Impl::Dispatch(const Waiter& waiter, const ProtoMessage& request)
       Drop(*waiter.transport, waiter.call);
       return ProposeDeleteRange(backend_, waiter, erase);
     }
+    case Method::kRangeStream:
+      return StartRangeStream(waiter, As<etcdserverpb::RangeRequest>(request));
     case Method::kTxn:
       return StartTxn(waiter, As<etcdserverpb::TxnRequest>(request));
     case Method::kCompact:
@@ -232,7 +241,6 @@ void Services::Impl::Dispatch(const Waiter& waiter, const ProtoMessage& request)
     case Method::kHealthWatch:
       return StartHealthWatch(waiter, As<grpc::health::v1::HealthCheckRequest>(request));
 
-    case Method::kRangeStream:
     case Method::kWatch:
     case Method::kLeaseGrant:
     case Method::kLeaseRevoke:
@@ -279,6 +287,12 @@ void Services::Impl::Dispatch(const Waiter& waiter, const ProtoMessage& request)
 void Services::Impl::StartRange(const Waiter& waiter, const etcdserverpb::RangeRequest& request) {
   if (ApiError error = CheckRange(request); error != ApiError::kOk) return Fail(waiter, error);
   if (request.serializable()) return AnswerRange(waiter, request);
+  WaitForReadIndex(waiter, request);
+}
+
+void Services::Impl::StartRangeStream(const Waiter& waiter, const etcdserverpb::RangeRequest& request) {
+  if (ApiError error = CheckRangeStream(request); error != ApiError::kOk) return Fail(waiter, error);
+  if (request.serializable()) return OpenStream(waiter, request);
   WaitForReadIndex(waiter, request);
 }
 
@@ -332,6 +346,8 @@ void Services::Impl::OnReadReady(const Waiter& waiter, ApiError error) {
   switch (open->method) {
     case Method::kRange:
       return AnswerRange(waiter, As<etcdserverpb::RangeRequest>(*request));
+    case Method::kRangeStream:
+      return OpenStream(waiter, As<etcdserverpb::RangeRequest>(*request));
     case Method::kTxn:
       return AnswerTxn(waiter, As<etcdserverpb::TxnRequest>(*request));
     case Method::kMemberList:
@@ -345,6 +361,24 @@ void Services::Impl::AnswerRange(const Waiter& waiter, const etcdserverpb::Range
   etcdserverpb::RangeResponse response;
   if (ApiError error = rpc::Range(backend_, request, response); error != ApiError::kOk) return Fail(waiter, error);
   Answer(waiter, response);
+}
+
+void Services::Impl::OpenStream(const Waiter& waiter, const etcdserverpb::RangeRequest& request) {
+  Find(*waiter.transport, waiter.call)->stream = std::make_unique<RangeStream>(request);
+  SendParts(waiter);
+}
+
+// As much as the client's credit allows; its next credit brings the rest.
+void Services::Impl::SendParts(const Waiter& waiter) {
+  OpenCall* open = Find(*waiter.transport, waiter.call);
+  if (open == nullptr || open->stream == nullptr) return;
+  while (waiter.transport->Writable(waiter.call)) {
+    etcdserverpb::RangeStreamResponse response;
+    if (ApiError error = open->stream->Next(backend_, response); error != ApiError::kOk) return Fail(waiter, error);
+    if (open->stream->done()) return Answer(waiter, response);
+    waiter.transport->Send(waiter.call, response);
+  }
+  PROBE("rpc.range_stream_waits_for_credit");
 }
 
 void Services::Impl::AnswerTxn(const Waiter& waiter, const etcdserverpb::TxnRequest& request) {
@@ -384,7 +418,9 @@ void Services::Message(CallTransport& transport, CallId call, const google::prot
 }
 void Services::HalfClose(CallTransport& transport, CallId call) { impl_->HalfClose(transport, call); }
 void Services::Cancel(CallTransport& transport, CallId call) { impl_->Cancel(transport, call); }
-void Services::Credit(CallTransport&, CallId) {}  // no stream of this release sends more than one message
+void Services::Credit(CallTransport& transport, CallId call) {
+  impl_->SendParts({.transport = &transport, .call = call, .method = Method::kRangeStream});
+}
 void Services::OnReadReady(const Waiter& waiter, uint64_t, ApiError error) { impl_->OnReadReady(waiter, error); }
 void Services::OnHashReady(const Waiter& waiter, ApiError error, const mvcc::HashResult& result) {
   impl_->OnHashReady(waiter, error, result);
