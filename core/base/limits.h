@@ -39,6 +39,7 @@ inline constexpr size_t kApplyBatchEntriesMax = 1'024;             // committed 
 
 // --- store ---------------------------------------------------------------------------------------------------------
 inline constexpr size_t kStoreSliceChanges = 512;                  // one slice of a removal or a hash: about 50 us
+inline constexpr uint64_t kRecoveryEntriesPerSlice = 64;           // while the log is read, a slice each so many entries
 inline constexpr size_t kCompactionHashesMax = 10;                 // results kept, as etcd does
 inline constexpr size_t kHashesWaitingMax = 64;                    // HashKV calls under way at once
 

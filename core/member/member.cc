@@ -79,6 +79,8 @@ void Member::OnWalMetadata(const wal::WalMetadata& metadata) {
 void Member::OnWalCommitted(std::vector<raft::Entry> entries) {
   for (const raft::Entry& entry : entries) {
     if (!ApplyOne(entry)) return;
+    // The garbage of a long log must not pile up until its end.
+    if (entry.index.value % kRecoveryEntriesPerSlice == 0 && store_.HasWork()) store_.Work();
   }
   recovered_.Recover(std::move(entries));
   raft::RaftOptions limits = MakeRaftOptions();

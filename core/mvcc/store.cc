@@ -6,7 +6,6 @@
 
 #include "core/base/check.h"
 #include "core/base/digest.h"
-#include "core/base/limits.h"
 #include "core/base/probe.h"
 #include "core/mvcc/compaction.h"
 #include "core/mvcc/key_index.h"
@@ -338,9 +337,9 @@ Store::HashRequest Store::RequestHash(Revision revision) {
 std::vector<FinishedHash> Store::TakeHashes() { return impl_->upkeep.TakeHashes(); }
 bool Store::HasWork() const { return impl_->upkeep.HasWork(); }
 
-void Store::Work() {
+void Store::Work(size_t changes_max) {
   CHECK(!impl_->in_transaction);
-  impl_->bytes -= impl_->upkeep.Work(kStoreSliceChanges);
+  impl_->bytes -= impl_->upkeep.Work(changes_max);
 }
 
 uint64_t Store::history_digest() const { return impl_->history.value(); }

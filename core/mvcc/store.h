@@ -15,6 +15,7 @@
 
 #include "absl/functional/function_ref.h"
 #include "core/base/bytes.h"
+#include "core/base/limits.h"
 #include "core/base/types.h"
 #include "core/mvcc/hash.h"
 
@@ -130,8 +131,8 @@ class Store {
 
   // Whether Work has anything to do.
   bool HasWork() const;
-  // One slice of the oldest removal or hash: kStoreSliceChanges changes at most.
-  void Work();
+  // One slice of the oldest removal or hash: about `changes_max` changes at most.
+  void Work(size_t changes_max = kStoreSliceChanges);
 
   // --- size and fingerprint -----------------------------------------------------------------------------------------
   // A digest of all changes and compactions so far, in order, and of the revision: equal on members with equal

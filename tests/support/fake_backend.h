@@ -51,6 +51,7 @@ class FakeBackend final : public rpc::Backend {
     reads.pop_front();
     read.listener->OnReadReady(read.waiter, read.token, error);
   }
+  mvcc::Store& mutable_store() { return store_; }
   void Put(std::string_view key, std::string_view value) {
     store_.Begin();
     store_.Put(Bytes::Copy(key), Bytes::Copy(value), LeaseId());
@@ -87,8 +88,10 @@ class FakeTransport final : public rpc::CallTransport {
 
   void Send(rpc::CallId call, const google::protobuf::Message& response) override {
     calls[call].sent.push_back(response.ShortDebugString());
+    bytes_sent += response.ByteSizeLong();
+    if (credit > 0) --credit;
   }
-  bool Writable(rpc::CallId) const override { return true; }
+  bool Writable(rpc::CallId) const override { return credit > 0; }
   void Finish(rpc::CallId call, rpc::CallStatus status) override {
     ++finishes;
     calls[call].finished = true;
@@ -97,6 +100,8 @@ class FakeTransport final : public rpc::CallTransport {
 
   std::map<rpc::CallId, Call> calls;
   int finishes = 0;
+  size_t bytes_sent = 0;
+  size_t credit = 1'000'000;  // messages that streams may still send
 };
 
 }  // namespace detcd::testing
