@@ -41,7 +41,7 @@ class MemberNode::Direct final : private TurnListener, private member::MemberLis
     if (auto* frame = std::get_if<CallFrame>(&payloads_.At(handle))) {
       calls_.OnFrame(from, *frame);
     } else {
-      carrier_.OnMessage(handle);
+      carrier_.OnMessage(from, handle);
     }
   }
 

@@ -9,6 +9,7 @@
 #include "core/raft/read_index.h"
 #include "core/raft/role.h"
 #include "core/raft/send.h"
+#include "core/raft/transfer.h"
 
 namespace detcd::raft {
 namespace {
@@ -142,6 +143,12 @@ bool AppendAsLeader(RaftState& raft, std::vector<Entry> entries, Output& output)
   return true;
 }
 
+void SendNextAppend(RaftState& raft, MemberId to, Output& output) {
+  Progress& progress = std::get<Leader>(raft.role).progress.at(to);
+  progress.probe_in_flight = false;
+  TrySendAppend(raft, to, progress, IfEmpty::kSend, output);
+}
+
 void BroadcastHeartbeats(RaftState& raft, Output& output) {
   auto& leader = std::get<Leader>(raft.role);
   const ReadId read = leader.reads.newest();
@@ -210,6 +217,7 @@ void OnAppendResponse(RaftState& raft, MemberId from, const AppendResponse& resp
   if (!progress.OnAccepted(response.index)) return;
   CommitAndTell(raft, *leader, output);
   SendAppends(raft, from, progress, output);
+  if (raft.TransferTarget() == from) TellTargetIfCaughtUp(raft, *leader, output);
 }
 
 void OnHeartbeatResponse(RaftState& raft, MemberId from, const HeartbeatResponse& response, Output& output) {

@@ -41,7 +41,8 @@ struct TransportCalls {
 
 // The methods of this release; every other one is refused as soon as it is called, also before a stream's first message.
 constexpr Method kBuilt[] = {Method::kRange,  Method::kPut,         Method::kDeleteRange, Method::kMemberList, Method::kAlarm,
-                             Method::kStatus, Method::kHealthCheck, Method::kHealthList,  Method::kHealthWatch};
+                             Method::kStatus, Method::kHealthCheck, Method::kHealthList,  Method::kHealthWatch,
+                             Method::kMoveLeader};
 
 CallStatus NotBuilt(Method method, std::string_view what) {
   const MethodInfo& info = Info(method);
@@ -206,6 +207,10 @@ void Services::Impl::Dispatch(const Waiter& waiter, const ProtoMessage& request)
       rpc::Status(backend_, options_.quota_bytes, response);
       return Answer(waiter, response);
     }
+    case Method::kMoveLeader: {
+      Drop(*waiter.transport, waiter.call);
+      return backend_.MoveLeader(waiter, MemberId(As<etcdserverpb::MoveLeaderRequest>(request).targetid()));
+    }
     case Method::kHealthCheck: {
       grpc::health::v1::HealthCheckResponse response;
       const ApiError error = HealthCheck(As<grpc::health::v1::HealthCheckRequest>(request), response);
@@ -237,7 +242,6 @@ void Services::Impl::Dispatch(const Waiter& waiter, const ProtoMessage& request)
     case Method::kHash:
     case Method::kHashKV:
     case Method::kSnapshot:
-    case Method::kMoveLeader:
     case Method::kDowngrade:
     case Method::kAuthEnable:
     case Method::kAuthDisable:

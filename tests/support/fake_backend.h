@@ -30,6 +30,7 @@ class FakeBackend final : public rpc::Backend {
   void LinearizableRead(const rpc::Waiter& waiter, rpc::ReadListener& listener, uint64_t token) override {
     reads.push_back({waiter, &listener, token});
   }
+  void MoveLeader(const rpc::Waiter& waiter, MemberId target) override { moves.push_back({waiter, target}); }
   const mvcc::Store& store() const override { return store_; }
   rpc::MemberStatus Status() const override { return status; }
   std::vector<rpc::MemberRow> Members() const override { return members; }
@@ -59,6 +60,7 @@ class FakeBackend final : public rpc::Backend {
   std::vector<rpc::MemberRow> members;
   std::vector<std::pair<rpc::Waiter, etcdserverpb::InternalRaftRequest>> proposals;
   std::deque<Read> reads;
+  std::vector<std::pair<rpc::Waiter, MemberId>> moves;
   std::string cluster_version;
 
  private:

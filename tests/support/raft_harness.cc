@@ -142,6 +142,13 @@ void RaftHarness::Read(uint64_t id, uint64_t read) {
   After(id, output);
 }
 
+void RaftHarness::Transfer(uint64_t id, uint64_t target) {
+  if (!member(id).up) return;
+  Output output;
+  TransferLeadership(raft(id), MemberId(target), member(id).now, output);
+  After(id, output);
+}
+
 void RaftHarness::Step(Message message) {
   const uint64_t id = message.to.value;
   if (id == 0 || id > members_.size() || !member(id).up) return;
