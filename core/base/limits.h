@@ -27,7 +27,7 @@ inline constexpr Duration kDrainTimeout = Seconds(1);              // a stop wai
 // --- raft ----------------------------------------------------------------------------------------------------------
 inline constexpr size_t kAppendBytesMax = 1'048'576;               // entry bytes in one append (one entry may pass it)
 inline constexpr size_t kAppendsInFlightMax = 512;                 // per follower in replicate state
-inline constexpr size_t kAppendBytesInFlightMax = 16 * kAppendBytesMax;
+inline constexpr size_t kAppendsOfBytesInFlightMax = 16;           // bytes in flight per follower: of so many full appends
 inline constexpr size_t kReadRoundsWaitingMax = 1'024;             // rounds of read index that wait for an answer
 inline constexpr size_t kUncommittedBytesMax = 2'147'483'648;      // proposals beyond are dropped (etcd: 2 GiB)
 inline constexpr uint64_t kLogEntriesInMemoryMax = 5'000;          // applied entries kept for slow followers
@@ -77,7 +77,6 @@ inline constexpr Duration kPingIntervalIdleMin = Seconds(7'200);   // and so wit
 inline constexpr uint32_t kPingStrikesMax = 2;                     // the next one closes the connection
 
 static_assert(kWalRecordBytesMax > kReceiveBytesMax, "every proposal fits a record");
-static_assert(kAppendBytesInFlightMax >= kAppendBytesMax);
 static_assert(kPeerLinkHeartbeat * 2 < kPeerReadTimeout, "one lost link heartbeat cuts no stream");
 static_assert(kPeerProbeInterval < kPeerReadTimeout, "probes keep the connection that requests share");
 static_assert(kClusterVersionAnswerTimeout < kClusterVersionInterval, "one round at a time");

@@ -124,6 +124,8 @@ raft::RaftOptions Member::MakeRaftOptions() const {
           .check_quorum = true,
           .append_bytes_max = OrDefault(options_.append_bytes_max, kAppendBytesMax),
           .appends_in_flight_max = OrDefault(options_.appends_in_flight_max, kAppendsInFlightMax),
+          .append_bytes_in_flight_max =
+              kAppendsOfBytesInFlightMax * OrDefault(options_.append_bytes_max, kAppendBytesMax),
           .uncommitted_bytes_max = OrDefault(options_.uncommitted_bytes_max, kUncommittedBytesMax),
           .log_entries_in_memory_max = OrDefault(options_.log_entries_in_memory_max, kLogEntriesInMemoryMax),
           .log_bytes_in_memory_max = OrDefault(options_.log_bytes_in_memory_max, kLogBytesInMemoryMax)};

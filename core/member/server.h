@@ -51,6 +51,7 @@ class Server final : private MemberListener, private TurnListener, private Timer
   void Shutdown();
 
   const Member& member() const { return member_; }
+  Member& member() { return member_; }
 
  private:
   // MemberListener

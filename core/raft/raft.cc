@@ -222,7 +222,7 @@ RaftState MakeRaft(const RaftOptions& options, const HardState& hard_state, Raft
   CHECK(options.heartbeat_interval > Duration());
   CHECK(options.election_timeout >= options.heartbeat_interval * 5);
   CHECK(options.election_timeout.nanos % options.heartbeat_interval.nanos == 0);
-  CHECK(options.append_bytes_max > 0 && options.appends_in_flight_max > 0);
+  CHECK(options.append_bytes_max > 0 && options.appends_in_flight_max > 0 && options.append_bytes_in_flight_max > 0);
   RaftState raft{.options = options,
                  .trace = &trace,
                  .term = hard_state.term,

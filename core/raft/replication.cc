@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "core/base/check.h"
-#include "core/base/limits.h"
 #include "core/base/probe.h"
 #include "core/raft/read_index.h"
 #include "core/raft/role.h"
@@ -43,7 +42,7 @@ bool TrySendAppend(RaftState& raft, MemberId to, Progress& progress, IfEmpty if_
   if (progress.mode == Progress::Mode::kProbe && progress.probe_in_flight) return false;
   std::vector<Entry> entries;
   if (progress.next <= raft.log.last_index() &&
-      progress.MayCarryEntries(raft.options.appends_in_flight_max, kAppendBytesInFlightMax)) {
+      progress.MayCarryEntries(raft.options.appends_in_flight_max, raft.options.append_bytes_in_flight_max)) {
     const LogIndex first_in_memory = raft.log.first_in_memory();
     if (progress.next < first_in_memory) {
       if (progress.fetching) return false;
@@ -183,7 +182,7 @@ void OnFetched(RaftState& raft, MemberId follower, std::vector<Entry> entries, O
   const bool wanted = entries.front().index == progress.next &&
                       std::all_of(entries.begin(), entries.end(),
                                   [&](const Entry& entry) { return raft.log.TermAt(entry.index) == entry.term; }) &&
-                      progress.MayCarryEntries(raft.options.appends_in_flight_max, kAppendBytesInFlightMax);
+                      progress.MayCarryEntries(raft.options.appends_in_flight_max, raft.options.append_bytes_in_flight_max);
   if (wanted) {
     SendEntries(raft, follower, progress, std::move(entries), output);
   } else {

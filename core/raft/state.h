@@ -29,6 +29,7 @@ struct RaftOptions {
   bool check_quorum = true;
   uint64_t append_bytes_max = 0;      // entry bytes in one append
   uint64_t appends_in_flight_max = 0; // per follower in replicate state
+  uint64_t append_bytes_in_flight_max = 0;  // and their entry bytes; the last append may pass it
   uint64_t uncommitted_bytes_max = 0;
   uint64_t log_entries_in_memory_max = 0;  // applied entries kept for followers
   uint64_t log_bytes_in_memory_max = 0;

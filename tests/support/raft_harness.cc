@@ -12,6 +12,7 @@ RaftOptions HarnessOptions() {
           .election_timeout = kElectionTimeout,
           .append_bytes_max = 1 << 20,
           .appends_in_flight_max = 256,
+          .append_bytes_in_flight_max = 16 << 20,
           .uncommitted_bytes_max = 1 << 30,
           .log_entries_in_memory_max = 1000,
           .log_bytes_in_memory_max = 1 << 20};

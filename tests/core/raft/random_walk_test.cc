@@ -47,6 +47,7 @@ void Walk(size_t members, uint64_t seed, size_t steps) {
   options.log_entries_in_memory_max = random.Below(4);
   options.appends_in_flight_max = random.Between(1, 4);
   options.append_bytes_max = random.Between(1, 12);
+  options.append_bytes_in_flight_max = random.Between(1, 24);
   options.pre_vote = random.Chance(1, 2);
   options.check_quorum = random.Chance(1, 2);
   RaftHarness cluster(members, options, seed);
