@@ -253,7 +253,7 @@ TEST_F(PeerPortTest, LinkHeartbeatsKeepAnIdleStreamAlive) {
   StartBoth();
   network.Advance(Seconds(60));
   EXPECT_TRUE(one.IsUp(2));
-  EXPECT_EQ(network.connects(), 4u);
+  EXPECT_EQ(network.connects(), 4u + 2u);  // and one each for probes
 }
 
 TEST_F(PeerPortTest, SilentStreamIsClosedAndDialledAgain) {
