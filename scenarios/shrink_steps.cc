@@ -105,6 +105,7 @@ std::vector<Numbers*> MemberLists(Episode& episode) {
     case Episode::kCrash: return {episode.mutable_crash()->mutable_members()};
     case Episode::kPause: return {episode.mutable_pause()->mutable_members()};
     case Episode::kSyncStall: return {episode.mutable_sync_stall()->mutable_members()};
+    case Episode::kTransfer: return {episode.mutable_transfer()->mutable_to()};
     case Episode::kDrift:
     case Episode::FAULT_NOT_SET: break;
   }

@@ -183,6 +183,13 @@ TEST_P(FaultyWorld, SyncStallHoldsTheDisk) {
   ExpectBites(Run("at_ms: 1500 for_ms: 3000 sync_stall { members: 1 members: 2 }"), FaultKind::kSyncStall);
 }
 
+// Whoever leads: one of two targets is another member, and a second request takes the place of the first.
+TEST_P(FaultyWorld, TransfersMoveLeadershipUnderLoad) {
+  const RunResult result = Run("at_ms: 2500 transfer { to: 1 to: 2 }");
+  ExpectBites(result, FaultKind::kTransfer);
+  EXPECT_EQ(result.unknown, 0u);
+}
+
 TEST_P(FaultyWorld, DriftChangesAClock) {
   ExpectBites(Run("at_ms: 1500 for_ms: 3000 drift { member: 1 drift_ppm: 200000 }"), FaultKind::kClockDrift);
   ExpectBites(RunSetting("clocks { member: 2 drift_ppm: -100000 }"), FaultKind::kClockDrift);
