@@ -33,7 +33,7 @@ Truth OfPositive(CompareResult result, int64_t want) {
   return Holds<int64_t>(result, 1, want) ? Truth::kTrue : Truth::kFalse;
 }
 
-Truth OfPair(const Comparison& compare, const ObservedKeyValue& kv, Evidence evidence) {
+Truth OfPair(const Condition& compare, const ObservedKeyValue& kv, Evidence evidence) {
   auto truth = [](bool holds) { return holds ? Truth::kTrue : Truth::kFalse; };
   if (evidence == Evidence::kValues && RestsOnRevisions(compare.target)) return OfPositive(compare.result, compare.number);
   switch (compare.target) {
@@ -47,7 +47,7 @@ Truth OfPair(const Comparison& compare, const ObservedKeyValue& kv, Evidence evi
 }
 
 // An absent key is all zero, and has no value: that comparison never holds.
-Truth OfAbsent(const Comparison& compare) {
+Truth OfAbsent(const Condition& compare) {
   if (compare.target == CompareTarget::kValue) return Truth::kFalse;
   return Holds<int64_t>(compare.result, 0, compare.number) ? Truth::kTrue : Truth::kFalse;
 }
@@ -95,7 +95,7 @@ class Executor {
 
   Truth Compares(const Request& request) const {
     Truth truth = Truth::kTrue;
-    for (const Comparison& compare : request.compares) {
+    for (const Condition& compare : request.compares) {
       const std::vector<ObservedKeyValue> live = state_.Live(compare.key, compare.range_end);
       if (live.empty()) truth = Both(truth, OfAbsent(compare));
       for (const ObservedKeyValue& kv : live) truth = Both(truth, OfPair(compare, kv, state_.evidence()));
@@ -285,7 +285,7 @@ Execution Execute(const Request& request, const StateView& state, const Answer* 
 uint32_t GuessesNeeded(const Request& request, Evidence evidence) {
   if (evidence == Evidence::kAll || request.kind != OperationKind::kTxn) return 0;
   uint32_t guesses = 0;
-  for (const Comparison& compare : request.compares) {
+  for (const Condition& compare : request.compares) {
     if (RestsOnRevisions(compare.target)) guesses = 1;
   }
   for (const std::vector<Request>* branch : {&request.success, &request.failure}) {

@@ -19,7 +19,7 @@ enum class CompareResult : uint8_t { kEqual, kGreater, kLess, kNotEqual };
 enum class CompareTarget : uint8_t { kVersion, kCreate, kMod, kValue, kLease };
 
 // One condition of a transaction.
-struct Comparison {
+struct Condition {
   CompareResult result = CompareResult::kEqual;
   CompareTarget target = CompareTarget::kVersion;
   std::string key;
@@ -27,7 +27,7 @@ struct Comparison {
   int64_t number = 0;          // every target but kValue
   std::string value;           // kValue
 
-  friend bool operator==(const Comparison&, const Comparison&) = default;
+  friend bool operator==(const Condition&, const Condition&) = default;
 };
 
 // A request in the checker's own words (reference/semantics.md 3-8, 17).
@@ -52,7 +52,7 @@ struct Request {
   int64_t max_create_revision = 0;
   bool streamed = false;       // range: by RangeStream, its pieces put together
   bool physical = false;       // compact
-  std::vector<Comparison> compares;  // txn, as the following
+  std::vector<Condition> compares;  // txn, as the following
   std::vector<Request> success;
   std::vector<Request> failure;
 

@@ -57,8 +57,8 @@ Request Decode(const etcdserverpb::DeleteRangeRequest& deletion) {
           .prev_kv = deletion.prev_kv()};
 }
 
-Comparison Decode(const etcdserverpb::Compare& compare) {
-  Comparison decoded{.result = static_cast<CompareResult>(compare.result()),
+Condition Decode(const etcdserverpb::Compare& compare) {
+  Condition decoded{.result = static_cast<CompareResult>(compare.result()),
                      .target = static_cast<CompareTarget>(compare.target()),
                      .key = compare.key(),
                      .range_end = compare.range_end()};

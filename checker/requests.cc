@@ -45,7 +45,7 @@ std::string_view OperationError(const Request& request, size_t operations_max) {
 std::string_view OperationsError(const Request& request, size_t operations_max) {
   size_t most = std::max({request.compares.size(), request.success.size(), request.failure.size()});
   if (most > operations_max) return kErrorTooManyOps;
-  for (const Comparison& compare : request.compares) {
+  for (const Condition& compare : request.compares) {
     if (compare.key.empty()) return kErrorEmptyKey;
   }
   for (const Branch* branch : {&request.success, &request.failure}) {
@@ -118,7 +118,7 @@ void AddEffect(std::string& text, const Request& request) {
       absl::StrAppendFormat(&text, "@%d", request.revision);  // of a range: whether the transaction is refused
       break;
     case OperationKind::kTxn:
-      for (const Comparison& compare : request.compares) {
+      for (const Condition& compare : request.compares) {
         absl::StrAppendFormat(&text, "?%d,%d,%d", static_cast<int>(compare.target), static_cast<int>(compare.result),
                               compare.number);
         Add(text, compare.key);
@@ -137,7 +137,7 @@ void AddEffect(std::string& text, const Request& request) {
 void CollectRanges(const Request& request, bool written, std::vector<KeyRange>& ranges) {
   if (request.kind == OperationKind::kTxn) {
     if (!written) {
-      for (const Comparison& compare : request.compares) ranges.push_back({compare.key, compare.range_end});
+      for (const Condition& compare : request.compares) ranges.push_back({compare.key, compare.range_end});
     }
     for (const Branch* branch : {&request.success, &request.failure}) {
       for (const Request& operation : *branch) CollectRanges(operation, written, ranges);
@@ -157,7 +157,7 @@ std::string ShowRange(const std::string& key, const std::string& range_end) {
   return absl::StrFormat("[%s, %s)", Shorten(key), Shorten(range_end));
 }
 
-std::string ShowCompare(const Comparison& compare) {
+std::string ShowCompare(const Condition& compare) {
   static constexpr std::string_view kTargets[] = {"version", "create", "mod", "value", "lease"};
   static constexpr std::string_view kResults[] = {"=", ">", "<", "!="};
   bool value = compare.target == CompareTarget::kValue;
@@ -179,7 +179,7 @@ std::string ShowBranch(const Branch& branch) {
 
 std::string ShowTxn(const Request& request) {
   std::string text = "txn";
-  for (const Comparison& compare : request.compares) {
+  for (const Condition& compare : request.compares) {
     text += (&compare == &request.compares.front() ? " if " : " and ") + ShowCompare(compare);
   }
   return text + ": " + ShowBranch(request.success) + (request.failure.empty() ? "" : " else " + ShowBranch(request.failure));

@@ -55,6 +55,13 @@ void RevisionOrder::OnCommitted(const CommittedEntry& entry, Moment moment) {
                     moment);
     return;
   }
+  if (std::string_view error = StaticError(effect.request); !error.empty()) {
+    verdict_.Report(error == kErrorDuplicateKey ? "K9" : "K5", "a committed request that had to be refused",
+                    absl::StrFormat("revision %d (%s) was made by a request that had to be refused: %s", effect.revision,
+                                    Describe(effect.request), error),
+                    moment);
+    return;
+  }
   if (effect.kind == EffectKind::kChange) {
     by_revision_.push_back(made_.size());
   } else {

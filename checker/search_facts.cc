@@ -178,6 +178,7 @@ class Maker {
         break;
       case Part::kError: fact.kind = MakeError(fact, request, answer.error); break;
     }
+    if (fact.claim.place.part != Part::kError && !StaticError(request).empty()) fact.kind = FactKind::kImpossible;
     return fact;
   }
 

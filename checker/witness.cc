@@ -78,6 +78,7 @@ class Replay final : public StateView {
   std::string EffectTrouble(const Operation& operation, uint32_t guess) {
     const bool answered = operation.outcome == Outcome::kAnswered;
     const Answer* answer = answered ? &operation.answer : nullptr;
+    if (std::string_view error = StaticError(operation.request); !error.empty()) return absl::StrFormat("had to be refused: %s", error);
     Execution execution = Execute(operation.request, *this, answer, guess);
     if (!execution.error.empty()) return "had to be refused: " + execution.error;
     if (!execution.trouble.empty()) return execution.trouble;
@@ -132,6 +133,7 @@ std::vector<Claim> Claims(std::span<const Operation> history, Evidence evidence)
     bool is_range = request.kind == OperationKind::kRange;
     bool is_compaction = request.kind == OperationKind::kCompact;
     if (request.kind == OperationKind::kHashKv) continue;
+    if (!HasAnswer(operation) && !StaticError(request).empty()) continue;  // it was or will be refused
     Claim claim{.place = {i, is_range ? Part::kCurrent : Part::kEffect}, .call = operation.call.event};
     if (!HasAnswer(operation)) {
       claim.must = false;
