@@ -237,6 +237,7 @@ class Maker {
       if (fact.pinned) result_.revision_max = std::max(result_.revision_max, fact.revision);
       if (fact.pinned && !fact.reads_only) result_.authors[fact.revision].owner = i;
       const Operation& operation = result_.history[fact.claim.place.operation];
+      if (!fact.answered) continue;
       for (const ShownPair& pair : ShownPairs(operation.request, operation.answer)) {
         result_.revision_max = std::max(result_.revision_max, pair.kv->mod_revision);
         Author& author = result_.authors[pair.kv->mod_revision];
