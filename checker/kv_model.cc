@@ -98,6 +98,7 @@ std::optional<Request> Decode(const etcdserverpb::TxnRequest& txn) {
   return decoded;
 }
 
+// nullopt: not of the KV service, or something no client of ours asks for (a lease, an operation with nothing in it).
 std::optional<Request> Decode(const InternalRaftRequest& request) {
   if (request.has_put()) return Decode(request.put());
   if (request.has_delete_range()) return Decode(request.delete_range());
@@ -143,12 +144,6 @@ std::string RowKey(int64_t mod, int64_t sub, bool deletion) {
 }
 
 }  // namespace
-
-std::optional<Request> DecodeKvRequest(std::string_view entry_data) {
-  InternalRaftRequest request;
-  if (!request.ParseFromArray(entry_data.data(), static_cast<int>(entry_data.size()))) return std::nullopt;
-  return Decode(request);
-}
 
 const KvModel::Version* KvModel::At(const History& history, int64_t at) {
   auto after = std::upper_bound(history.begin(), history.end(), at,

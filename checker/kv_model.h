@@ -31,10 +31,6 @@ struct Effect {
   int64_t revision = 0;   // the store's revision after the entry: a new one for kChange
 };
 
-// The request in the words of the checker; nullopt: not of the KV service, or something no client of ours asks for (a
-// lease, an operation with nothing in it).
-std::optional<Request> DecodeKvRequest(std::string_view entry_data);
-
 class KvModel {
  public:
   struct Compaction {

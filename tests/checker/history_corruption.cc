@@ -238,10 +238,12 @@ class Knife {
     for (const HistoryEvent& event : history_.events) {
       if (event.kind == Kind::kCommit && revision < before.header_revision) RunSpec(event.committed, state, revision);
     }
-    victim->answer = RunSpec(forced, state, revision);
-    victim->answer.succeeded = !before.succeeded;
-    victim->answer.header_revision = before.header_revision;
-    return victim->answer.error.empty() && victim->answer != before;
+    Answer other = RunSpec(forced, state, revision);
+    other.succeeded = !before.succeeded;
+    other.header_revision = before.header_revision;
+    if (!other.error.empty()) return false;
+    victim->answer = std::move(other);
+    return true;
   }
 
   // The log holds the operations of a transaction one by one.
