@@ -31,6 +31,7 @@ int Main(int argc, char** argv) {
   std::string fidelity = "mixed";
   std::string seeds;
   std::string duration;
+  std::string cpu_duration;
   uint64_t seed = 0;
 
   CLI::App app("Runs seeded worlds of detcd clusters, breaks them and judges them.\n"
@@ -58,6 +59,7 @@ int Main(int argc, char** argv) {
   sweep_app->add_option("--seeds", seeds, "A..B, both inclusive")->required();
   sweep_app->add_option("--jobs", sweep.jobs, "Worker processes; default: the number of processors")->check(CLI::Range(1u, kJobsMax));
   sweep_app->add_option("--for", duration, "Begin no seed after this time: 90s, 10m, 2h");
+  sweep_app->add_option("--cpu-for", cpu_duration, "Begin no seed after this much CPU time of all workers together");
   sweep_app->add_option("--fidelity", fidelity, "direct, wire or mixed (one seed in ten is wire)");
   sweep_app->add_option("--json", sweep.json_file, "Write the report to this file (SweepReport of sweep.proto)");
   sweep_app->add_option("--digests", sweep.digests_file, "Write `seed digest`, one a line, to this file");
@@ -90,6 +92,7 @@ int Main(int argc, char** argv) {
   zoo_app->add_option("--seeds", zoo.seeds, "Give a mutant up after this many; default: 20000")->check(CLI::Range(uint64_t{1}, uint64_t{1} << 40));
   zoo_app->add_option("--jobs", zoo.jobs, "Worker processes; default: the number of processors")->check(CLI::Range(1u, kJobsMax));
   zoo_app->add_option("--json", zoo.json_file, "Write the report to this file (ZooReport of zoo.proto), and go on from what it holds");
+  zoo_app->add_option("--table", zoo.table_file, "Measure nothing: print what README.md shows of the report in this file");
   CLI::App* explain_app = app.add_subcommand("explain", "Runs one failing scenario and tells what led to the failure");
   CLI::Option* explain_seed = explain_app->add_option("--seed", seed, "The swarm's scenario of this seed");
   CLI::Option* explain_file = explain_app->add_option("FILE", run.scenario_file, "A scenario in protobuf text format");
@@ -101,6 +104,7 @@ int Main(int argc, char** argv) {
   CLI::Option* shrink_file = shrink_app->add_option("FILE", shrink.scenario_file, "A scenario in protobuf text format");
   shrink_app->add_option("--fidelity", fidelity, "With --seed: direct, wire or mixed")->needs(shrink_seed);
   shrink_app->add_option("--out", shrink.out_file, "Where the best so far is; goes on from there. Default: seed-N.scenario");
+  shrink_app->add_option("--json", shrink.json_file, "Write what it took and what is left to this file (ShrinkReport of shrink.proto)");
   shrink_app->add_option("--runs-max", shrink.runs_max, "End after so many runs; default 5000")->check(CLI::PositiveNumber);
   shrink_app->add_option("--jobs", shrink.jobs, "Worker processes; default: the number of processors")->check(CLI::Range(1u, kJobsMax));
   shrink_seed->excludes(shrink_file);
@@ -160,6 +164,7 @@ int Main(int argc, char** argv) {
   sweep.fidelity = choice;
   sweep.seeds = ParseSeedRange(seeds);
   if (!duration.empty()) sweep.wall_ns_max = ParseDuration(duration);
+  if (!cpu_duration.empty()) sweep.cpu_ns_max = ParseDuration(cpu_duration, "--cpu-for");
   return RunSweep(sweep);
 }
 
