@@ -204,6 +204,12 @@ ShrinkReport Report(const ShrinkResult& result, const SeedReport& last) {
   report.set_changes(result.progress.changes);
   report.set_minimal(result.minimal);
   report.set_other_seeds(kOtherSeeds);
+  for (const ShrinkPassCost& cost : result.costs) {
+    PassCost& pass = *report.add_passes();
+    pass.set_name(cost.name);
+    pass.set_runs(cost.runs);
+    pass.set_changes(cost.changes);
+  }
   return report;
 }
 
