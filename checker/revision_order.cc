@@ -2,13 +2,18 @@
 
 #include <algorithm>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_format.h"
 #include "core/base/check.h"
 
 namespace detcd::checker {
 namespace {
 
-std::string Shorten(const std::string& text) { return text.size() <= 24 ? text : text.substr(0, 21) + "..."; }
+// Keys and values are any bytes: as they are, a zero byte would end what is printed of the story there.
+std::string Shorten(const std::string& bytes) {
+  const std::string text = absl::CEscape(bytes);
+  return text.size() <= 24 ? text : text.substr(0, 21) + "...";
+}
 
 std::string ShowRange(const Request& request) {
   if (request.range_end.empty()) return Shorten(request.key);
