@@ -250,7 +250,7 @@ TEST(RunnerTest, AFailureIsToldInASentenceAndLanes) {
   Scenario scenario = Calm(DIRECT, 3);
   scenario.mutable_links()->mutable_delay()->set_min_us(4'000'000);
   scenario.mutable_links()->mutable_delay()->set_max_us(4'000'000);
-  const RunResult lanes = RunScenario(scenario, {});
+  const RunResult lanes = RunScenario(scenario, {.story = StoryDepth::kLanes});
   EXPECT_EQ(lanes.story.rfind(lanes.violation->signature + "\n" + lanes.violation->sentence + "\nat event ", 0), 0u) << lanes.story;
   EXPECT_NE(lanes.story.find("ms  m1"), std::string::npos) << lanes.story;
   const RunResult causes = RunScenario(scenario, {.story = StoryDepth::kCauses});
