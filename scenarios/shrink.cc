@@ -51,7 +51,7 @@ class Shrinking {
 
   void Level(const std::vector<ShrinkEdit>& edits, bool rise) {
     size_t next = 0;
-    while (next < edits.size() && MayGoOn()) {
+    while (next < edits.size() && MayGoOn() && !(rise && Others() >= kOtherSeedsWanted)) {
       std::vector<Scenario> candidates;
       std::vector<size_t> edit_of;
       std::set<uint64_t> batch;

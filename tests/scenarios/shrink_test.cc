@@ -198,6 +198,20 @@ TEST(ShrinkTest, HardensAFailureOfFewSeeds) {
   EXPECT_EQ(result.best.episodes_size(), 1) << ScenarioText(result.best);
 }
 
+TEST(ShrinkTest, HardensNoFurtherThanWanted) {
+  RuleJudge judge([](const Scenario&) { return true; });
+  judge.others = [](const Scenario& scenario) { return scenario.episodes_size() > 0 ? kOtherSeedsWanted : 0; };
+  KeepAll listener;
+  Scenario from;
+  ASSERT_EQ(ParseScenarioText("format_version: 1 members: 3 chaos_ms: 1000", from), "");
+  ShrinkPasses passes = MakeShrinkPasses();
+  passes.reductions.clear();
+  passes.second_chances.clear();
+  const ShrinkResult result = Shrink(from, passes, {}, judge, listener);
+  EXPECT_EQ(result.progress.changes, 1u);
+  EXPECT_EQ(result.progress.others, kOtherSeedsWanted);
+}
+
 TEST(ShrinkTest, TriesNoScenarioTwice) {
   std::multiset<std::string> tried;
   ShrinkBy([&](const Scenario& scenario) {
