@@ -403,6 +403,9 @@ Message* Call(Operation& operation) {
     case Operation::kPut: return operation.mutable_put();
     case Operation::kRange: return operation.mutable_range();
     case Operation::kDelete: return operation.mutable_delete_();
+    case Operation::kTxn: return operation.mutable_txn();
+    case Operation::kCompact: return operation.mutable_compact();
+    case Operation::kHashKv: return operation.mutable_hash_kv();
     case Operation::CALL_NOT_SET: break;
   }
   return nullptr;

@@ -18,11 +18,13 @@
 
 namespace detcd::sim {
 
-// A step of a unary call between a client and a member. The call's id is the client's: unique for its whole life.
+// A step of a call between a client and a member. The call's id is the client's: unique for its whole life.
 struct CallFrame {
   enum class Kind : uint8_t {
     kRequest,   // to the member: the call with its one message, half-closed
     kCancel,    // to the member
+    kMessage,   // to the client: one response of a stream
+    kCredit,    // to the member: the client has taken one
     kEnd,       // to the client: the answer, or the status alone
     kRefused,   // to the client: nobody listens there, nothing was delivered
     kReset,     // to the client: the process that had the call ended
@@ -31,6 +33,7 @@ struct CallFrame {
   rpc::CallId call = 0;
   rpc::Method method = rpc::Method::kRange;
   std::unique_ptr<google::protobuf::Message> message;
+  uint64_t sequence = 0;  // kMessage: which one, from 0; kEnd: how many there were
   rpc::CallStatus status;
 };
 
