@@ -226,7 +226,9 @@ const std::optional<checker::Violation>& World::violation() const {
 
 void World::OnPeerSent(const raft::Message& message) {
   panel_->OnSent(Observe(message), Now());
-  if (std::holds_alternative<raft::TimeoutNow>(message.body)) universe_.effects().Effective(FaultKind::kTransfer);
+  if (!std::holds_alternative<raft::TimeoutNow>(message.body)) return;
+  const auto leader = std::find(ids_.begin(), ids_.end(), message.from);
+  universe_.effects().At(static_cast<EndpointId>(leader - ids_.begin())).Effective(FaultKind::kTransfer);
 }
 void World::OnPeerDelivered(const raft::Message& message) { panel_->OnDelivered(Observe(message), Now()); }
 

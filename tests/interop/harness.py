@@ -198,7 +198,8 @@ class Cluster:
     def status(self):
         """The Status answer of each member, by Debian's etcdctl or the oracle's; members that are down are left out."""
         program = ORACLE / "etcdctl" if (ORACLE / "etcdctl").exists() else "etcdctl"
-        done = subprocess.run([str(program), "--endpoints", self.urls(), "endpoint", "status", "-w", "json"], text=True,
+        running = ",".join(m.client_url for m in self.members if m.process is not None)
+        done = subprocess.run([str(program), "--endpoints", running, "endpoint", "status", "-w", "json"], text=True,
                               env={**os.environ, "ETCDCTL_API": "3"}, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                               timeout=30)
         return {row["Endpoint"]: row["Status"] for row in json.loads(done.stdout or "[]")}
