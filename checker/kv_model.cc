@@ -1,7 +1,6 @@
 #include "checker/kv_model.h"
 
 #include <algorithm>
-#include <set>
 #include <utility>
 
 #include "absl/strings/str_format.h"
@@ -250,32 +249,49 @@ std::string KvModel::RangeTrouble(const Request& request, const Answer& answer, 
   return checker::RangeTrouble(request, answer, Live(request.key, request.range_end, at));
 }
 
-uint32_t KvModel::Hash(int64_t revision, int64_t compacted) const {
-  std::map<std::string, const std::pair<const std::string, History>*> rows;  // those up to `revision`, in order of the bucket
-  std::map<std::string, const Version*> versions;
-  std::set<std::string> kept;  // the newest row of each key, unless it is a deletion
-  for (const auto& entry : keys_) {
-    const Version* newest = nullptr;
-    for (const Version& version : entry.second) {
+const KvModel::Version* KvModel::KeptAt(const History& history, int64_t revision, bool tombstones) {
+  const Version* newest = nullptr;
+  for (const Version& version : history) {
+    if (version.mod > revision) break;
+    newest = &version;
+    // Of a key deleted and put again in that very revision the deletion counts.
+    if (version.mod == revision && version.create == 0) return tombstones ? newest : nullptr;
+  }
+  return newest == nullptr || newest->create == 0 ? nullptr : newest;
+}
+
+uint32_t KvModel::Hash(int64_t revision, int64_t compacted, bool tombstones) const {
+  struct Row {
+    const std::string* key;
+    const Version* version;
+    bool kept;
+  };
+  std::map<std::string, Row> rows;  // those up to `revision` that are left, in order of the bucket
+  bool any_kept = false;
+  for (const auto& [key, history] : keys_) {
+    const Version* kept = KeptAt(history, revision, tombstones);
+    any_kept = any_kept || kept != nullptr;
+    const Version* survivor = nullptr;  // of the compaction
+    for (const Version& version : history) {
       if (version.mod > revision) break;
-      newest = &version;
-      std::string row = RowKey(version.mod, version.sub, version.create == 0);
-      rows[row] = &entry;
-      versions[row] = newest;
+      if (version.mod <= compacted) {
+        survivor = version.create == 0 ? nullptr : &version;
+        continue;
+      }
+      rows[RowKey(version.mod, version.sub, version.create == 0)] = {&key, &version, true};
     }
-    if (newest != nullptr && newest->create != 0) kept.insert(RowKey(newest->mod, newest->sub, false));
+    if (survivor != nullptr) rows[RowKey(survivor->mod, survivor->sub, false)] = {&key, survivor, survivor == kept};
   }
   uint32_t crc = ExtendCrc32c(0, "key");
   for (const auto& [row, entry] : rows) {
-    const Version& version = *versions[row];
-    if (version.mod <= compacted && !kept.empty() && !kept.contains(row)) continue;
+    if (!entry.kept && any_kept) continue;  // when nothing at all is kept etcd leaves nothing out
     mvccpb::KeyValue kv;
-    kv.set_key(entry->first);
-    if (version.create != 0) {
-      kv.set_create_revision(version.create);
-      kv.set_mod_revision(version.mod);
-      kv.set_version(version.version);
-      kv.set_value(version.value);
+    kv.set_key(*entry.key);
+    if (entry.version->create != 0) {
+      kv.set_create_revision(entry.version->create);
+      kv.set_mod_revision(entry.version->mod);
+      kv.set_version(entry.version->version);
+      kv.set_value(entry.version->value);
     }
     crc = ExtendCrc32c(crc, row);
     crc = ExtendCrc32c(crc, kv.SerializeAsString());

@@ -64,8 +64,9 @@ class KvModel {
   // The first revision in [from, revision()] at which `request` fails for an absent key; nullopt: there is none.
   std::optional<int64_t> FirstAbsent(const Request& request, int64_t from) const;
 
-  // HashKV at `revision` of a store whose last compaction is `compacted`.
-  uint32_t Hash(int64_t revision, int64_t compacted) const;
+  // HashKV at `revision` of a store whose last compaction is `compacted`. `tombstones`: as the compaction to `revision`
+  // itself makes it, for which deletions there are among what is kept.
+  uint32_t Hash(int64_t revision, int64_t compacted, bool tombstones = false) const;
 
  private:
   struct Version {
@@ -78,6 +79,7 @@ class KvModel {
   using History = std::vector<Version>;  // ascending in (mod, sub)
 
   static const Version* At(const History& history, int64_t at);
+  static const Version* KeptAt(const History& history, int64_t revision, bool tombstones);
   const History* Find(std::string_view key) const;
   Effect Compact(Request request);
   Effect Nothing(EffectKind kind = EffectKind::kNone) const;
