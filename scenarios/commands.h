@@ -27,8 +27,8 @@ struct SeedRange {
 
 // `A..B` with A <= B < 2^63. Throws UsageError.
 SeedRange ParseSeedRange(const std::string& text);
-// `90s`, `10m`, `2h`, `500ms`, in nanoseconds. Throws UsageError.
-int64_t ParseDuration(const std::string& text);
+// `90s`, `10m`, `2h`, `500ms`, in nanoseconds. Throws UsageError, which names the option.
+int64_t ParseDuration(const std::string& text, const std::string& option = "--for");
 // direct, wire, mixed. Throws UsageError.
 FidelityChoice ParseFidelity(const std::string& text);
 std::string FidelityText(FidelityChoice fidelity);
@@ -54,10 +54,12 @@ struct SweepCommand {
   SeedRange seeds;
   uint32_t jobs = 0;               // 0: as many as there are processors
   int64_t wall_ns_max = 0;         // 0: no bound
+  int64_t cpu_ns_max = 0;          // of all workers together; 0: no bound
   FidelityChoice fidelity = FidelityChoice::kMixed;
   std::string json_file;           // empty: none
   std::string digests_file;
   uint64_t failures_max = 0;       // 0: no bound
+  bool victims = false;            // tells whom each kind of fault hit
   bool twice = false;              // every seed is run twice, not a share of them
 };
 
@@ -71,6 +73,7 @@ struct DivergeCommand {
   std::string binary_a;            // empty: this program
   std::string binary_b;
   uint64_t checkpoint_interval = 0;
+  std::optional<uint64_t> after;   // both are known to be equal up to this event
 };
 
 // One side of a comparison, told to the process that compares.

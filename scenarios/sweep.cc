@@ -1,5 +1,6 @@
 #include "scenarios/sweep.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <deque>
@@ -16,6 +17,7 @@
 #include "core/base/digest.h"
 #include "scenarios/runner.h"
 #include "scenarios/worker.h"
+#include "sim/event_queue.h"
 
 namespace detcd::scenario {
 namespace {
@@ -62,6 +64,13 @@ size_t TwinWorkers(const SweepOptions& options) {
 
 bool Ended(const SeedReport& report) { return report.verdict() != static_cast<uint32_t>(Verdict::kCrash); }
 
+// How many events are known to be equal at the beginning of two runs.
+uint64_t EqualEvents(const SeedReport& first, const SeedReport& second) {
+  const auto& a = first.checkpoints();
+  const auto& b = second.checkpoints();
+  return sim::kCheckpointInterval * static_cast<uint64_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
+}
+
 // The report of a seed that was run twice.
 SeedReport Compare(SeedReport first, const SeedReport& second) {
   if (first.digest() == second.digest() && first.verdict() == second.verdict()) return first;
@@ -69,8 +78,11 @@ SeedReport Compare(SeedReport first, const SeedReport& second) {
   first.set_property(std::string(kDivergence));
   first.set_signature("divergence: the same seed, run twice, was two runs");
   if (Ended(first) && Ended(second)) {
-    first.set_sentence(absl::StrFormat("two runs of one seed have the digests %016x and %016x, %d and %d events", first.digest(),
-                                       second.digest(), first.events(), second.events()));
+    const uint64_t equal = EqualEvents(first, second);
+    first.set_equal_events(equal);
+    first.set_sentence(absl::StrFormat("two runs of one seed have the digests %016x and %016x, %d and %d events, and part between "
+                                       "the events %d and %d", first.digest(), second.digest(), first.events(), second.events(),
+                                       equal, equal + sim::kCheckpointInterval));
   } else {
     first.set_sentence("one of two runs died: " + (Ended(first) ? second : first).sentence());
   }
@@ -120,7 +132,8 @@ class SweepRun {
   bool FailuresReached() const { return options_.failures_max != 0 && failures_ >= options_.failures_max; }
   bool MayBegin() const {
     return next_ <= options_.last && next_ - told_ < kSeedsAheadMax && !FailuresReached() && interrupted == 0 &&
-           (options_.wall_ns_max == 0 || Elapsed() < options_.wall_ns_max);
+           (options_.wall_ns_max == 0 || Elapsed() < options_.wall_ns_max) &&
+           (options_.cpu_ns_max == 0 || cpu_ns_ < options_.cpu_ns_max);
   }
   // What is under way beyond the last failure that counts is of no interest.
   bool Done() const { return FailuresReached() || (told_ == next_ && !MayBegin()); }
@@ -175,6 +188,7 @@ class SweepRun {
       }
       pending_.erase(pending_.begin());
       ++told_;
+      cpu_ns_ += report.cpu_ns();
       if (options_.is_failure ? options_.is_failure(report) : report.verdict() != 0) ++failures_;
       listener_.OnSeed(report);
     }
@@ -190,6 +204,7 @@ class SweepRun {
   uint64_t told_;                      // the seed that is told next
   std::map<uint64_t, Pending> pending_;  // [told_, next_)
   std::deque<uint64_t> twins_;         // second runs that wait for their worker
+  uint64_t cpu_ns_ = 0;                // of the seeds that were told
   uint64_t failures_ = 0;
   uint64_t compared_ = 0;
 };
