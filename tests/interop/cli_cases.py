@@ -109,6 +109,10 @@ COMMANDS_37 = """
 get a/ --prefix --min-mod-rev=1 {}
 get a/ --prefix --max-mod-rev=99
 get a/ --prefix --min-create-rev=3 --max-create-rev=99
+get a/ --prefix --stream {}
+get a/ --prefix --stream --limit=1 {}
+get a/ --prefix --stream --count-only {}
+get a/ --prefix --stream --order=DESCEND
 """
 
 FORMATS = ["simple", "json", "fields"]
