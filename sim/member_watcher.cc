@@ -47,6 +47,8 @@ void MemberWatcher::Observe(const member::Member& member, Instant local, checker
   seen_.revision = member.store().revision();
   seen_.history_digest = member.store().history_digest();
   TakeLog(raft->log);
+  kept_ = std::min(seen_.durable_index, seen_.last_index);
+  kept_term_ = kept_.IsZero() ? Term() : shadow_[kept_.value - 1].term;
   panel.OnMember(seen_, moment);
   if (raft->commit_index.value > committed_.marks.size()) ShowCommitted(raft->log, moment, panel);
 }
