@@ -142,7 +142,7 @@ class EpisodeWriter {
 
   void WriteCrashLoop(Episode& episode) {
     Members(*episode.mutable_crash_loop()->mutable_members(), Part());
-    episode.mutable_crash_loop()->set_up_ms(static_cast<uint32_t>(Pick(random_, {5, 100, 1'000})));
+    episode.mutable_crash_loop()->set_up_ms(static_cast<uint32_t>(Pick(random_, {20, 200, 1'000})));
     episode.mutable_crash_loop()->set_survival(DrawSurvival());
   }
 
