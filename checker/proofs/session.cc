@@ -18,6 +18,7 @@ void Session::Reset() {
   z3::params params(context_);
   params.set("random_seed", 0u);
   params.set("rlimit", Left());
+  params.set("relevancy", 0u);  // halves the largest induction
   solver_.set(params);
 }
 

@@ -39,7 +39,7 @@ class Session {
   z3::expr False() { return context_.bool_val(false); }
   z3::expr Number(int n) { return context_.int_val(n); }
   // The fraction numerator / denominator.
-  z3::expr Fraction(int64_t numerator, int64_t denominator) { return context_.real_val(numerator, denominator); }
+  z3::expr Fraction(int numerator, int denominator) { return context_.real_val(numerator, denominator); }
 
  private:
   void Reset();

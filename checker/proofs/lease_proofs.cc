@@ -1,0 +1,198 @@
+// Leader leases are exclusive: no read by lease is stale (see lease_model.h), for 3 and 5 voters, every election timeout,
+// every drift below 1 and every pause; and the bound of core/raft/leader_lease.h is the longest that is safe.
+#include <cstdint>
+
+#include "absl/strings/str_format.h"
+#include "checker/proofs/lease_model.h"
+#include "checker/proofs/proof.h"
+#include "core/raft/leader_lease.h"
+
+namespace detcd::proofs {
+namespace {
+
+using z3::expr;
+
+// Every cluster there may be; `lease` is as long as it may be or shorter.
+LeaseParameters AnyParameters(Session& session) {
+  return {session.Real("election_timeout"), session.Real("lease"), session.Real("drift"), session.Real("granule")};
+}
+
+std::vector<expr> Declared(const LeaseParameters& of) {
+  return {of.election_timeout > 0, of.lease > 0, of.drift >= 0, of.drift < 1, of.granule >= 0};
+}
+
+// (L + g)(1 + d) <= (T - g)(1 - d).
+expr WithinBound(const LeaseParameters& of) {
+  return (of.lease + of.granule) * (1 + of.drift) <= (of.election_timeout - of.granule) * (1 - of.drift);
+}
+
+Outcome ProveExclusive(Session& session, unsigned voters) {
+  const LeaseParameters parameters = AnyParameters(session);
+  std::vector<expr> facts = Declared(parameters);
+  facts.push_back(WithinBound(parameters));
+  const LeaseModel model(session, voters, {}, parameters);
+  for (const expr& fact : model.StaleRead()) facts.push_back(fact);
+  const auto run = session.Find(facts);
+  if (!run) return Outcome::Proved();
+  return {.answer = Answer::kCounterexample, .story = model.Story(*run)};
+}
+
+struct Twin {
+  const char* name;
+  const char* what;
+  LeaseRules rules;
+  Weakness weakness;
+  int drift_percent = 0;
+  bool lease_counts_drift = true;
+  bool has_scenario = true;
+};
+
+// The stale read that lasts longest: its window is what a simulated run can hit.
+Outcome FindStaleRead(Session& session, const Twin& twin) {
+  const expr timeout = session.Fraction(1, 1);
+  const expr drift = session.Fraction(twin.drift_percent, 100);
+  const expr lease = twin.lease_counts_drift ? session.Fraction(100 - twin.drift_percent, 100 + twin.drift_percent) : timeout;
+  const LeaseModel model(session, 3, twin.rules, {timeout, lease, drift, session.Fraction(0, 1)});
+  std::vector<expr> facts = model.StaleRead();
+  for (const expr& fact : model.Unhurried(session.Fraction(1, 100))) facts.push_back(fact);
+  const auto run = session.Maximise(facts, model.checked() - model.written());
+  if (!run) return Outcome::Proved();
+  Outcome outcome{.answer = Answer::kCounterexample, .story = model.Story(*run)};
+  outcome.story.insert(outcome.story.begin(), absl::StrFormat("drift %d%%, lease %.4f T", twin.drift_percent,
+                                                              static_cast<double>(MillionthsOf(*run, lease)) / 1e6));
+  if (twin.has_scenario) outcome.timeline = model.ToTimeline(*run, twin.weakness);
+  return outcome;
+}
+
+// --- the bound
+
+// Exactly the leases within the bound are safe: a longer one of whatever length has a stale read, with no rule broken. The
+// run is given as terms of T, d, g and L, so that it is one for each of them: the voter's clock is as fast as may be, the
+// leader's as slow; a quorum of two acknowledges the round and elects.
+Outcome ProveLongest(Session& session) {
+  const LeaseParameters of = AnyParameters(session);
+  std::vector<expr> facts = Declared(of);
+  facts.push_back(of.granule < of.election_timeout);
+  facts.push_back(!WithinBound(of));
+  // At this true time after the round the voter's clock may show T; at this one the leader's shows L at the earliest.
+  const expr promise_ends = session.Real("promise_ends");
+  const expr lease_ends = session.Real("lease_ends");
+  facts.push_back((1 + of.drift) * promise_ends == of.election_timeout - of.granule);
+  facts.push_back((1 - of.drift) * lease_ends == of.lease + of.granule);
+  const expr step = (lease_ends - promise_ends) / 4;
+  const LeaseModel model(session, 3, {}, of);
+  const LeaseVoter& leader = model.voters()[0];
+  const LeaseVoter& voter = model.voters()[1];
+  const LeaseVoter& other = model.voters()[2];
+  const expr zero = session.Fraction(0, 1);
+  for (const expr& at : {model.round(), voter.sent, voter.arrives, voter.promise_read, voter.answered}) facts.push_back(at == zero);
+  facts.push_back(leader.acknowledges && voter.acknowledges && !other.acknowledges);
+  facts.push_back(!leader.votes && voter.votes && other.votes && !voter.restarts && !voter.forgets && !voter.vote_for_transfer);
+  facts.push_back(!session.Bool("transfers"));
+  for (const expr& at : {voter.vote_read, voter.voted, other.vote_read, other.voted, model.elected(), model.written()}) {
+    facts.push_back(at == promise_ends + step);
+  }
+  for (const expr& at : {model.invoked(), model.received(), model.checked(), model.looked()}) {
+    facts.push_back(at == promise_ends + 2 * step);
+  }
+  if (!session.Refute(facts, All(session, model.StaleRead()))) return Outcome::Proved();
+  return {.answer = Answer::kCounterexample, .story = {"some lease beyond the bound has no such stale read"}};
+}
+
+// LeaseBound, over integers: the greatest L with (L + g)(1 + d) <= (T - g)(1 - d). Its arithmetic, step by step as in the
+// code, for every T and for the drifts given (each makes the division linear).
+Outcome ProveFormula(Session& session) {
+  const expr timeout = session.Int("timeout");
+  const expr whole = session.Int("whole");
+  const expr rest = session.Int("rest");
+  const expr scaled = session.Int("scaled");
+  const int granule = static_cast<int>(raft::kClockGranule.nanos);
+  for (const int drift_ppm : {0, 1, 50, 100, 200, 500, 1'000, 10'000, 100'000, 300'000, 500'000, 999'999}) {
+    const int slowest = static_cast<int>(raft::kPartsPerMillion) - drift_ppm;
+    const int fastest = static_cast<int>(raft::kPartsPerMillion) + drift_ppm;
+    const expr promised = timeout - granule;
+    const std::vector<expr> facts{timeout > granule,
+                                  promised == whole * fastest + rest && rest >= 0 && rest < fastest,
+                                  scaled * fastest <= rest * slowest && rest * slowest < (scaled + 1) * fastest};
+    const expr lease = whole * slowest + scaled - granule;
+    const auto safe = [&](const expr& length) { return (length + granule) * fastest <= promised * slowest; };
+    const auto wrong = session.Refute(facts, safe(lease) && !safe(lease + 1));
+    if (wrong) {
+      return {.answer = Answer::kCounterexample,
+              .story = {absl::StrFormat("drift %d ppm, election timeout %d ns", drift_ppm, IntegerOf(*wrong, timeout))}};
+    }
+  }
+  return Outcome::Proved();
+}
+
+// The code itself, on a grid: what it computes is within the bound and one nanosecond more is not, as the model says.
+Outcome ProveCodeOnGrid(Session& session) {
+  for (const int timeout_ms : {50, 100, 500, 1'000, 1'250, 5'000, 50'000}) {
+    for (const int drift_ppm : {0, 1, 100, 500, 1'000, 20'000, 300'000, 500'000, 900'000}) {
+      const Duration lease = raft::LeaseBound(Millis(timeout_ms), drift_ppm);
+      const auto parameters = [&](int64_t nanos) {
+        z3::context& context = session.context();
+        return LeaseParameters{context.real_val(std::to_string(Millis(timeout_ms).nanos).c_str()),
+                               context.real_val(std::to_string(nanos).c_str()),
+                               session.Fraction(drift_ppm, static_cast<int>(raft::kPartsPerMillion)), session.Fraction(1, 1)};
+      };
+      const LeaseModel just(session, 3, {}, parameters(lease.nanos));
+      const LeaseModel beyond(session, 3, {}, parameters(lease.nanos + 1));
+      if (!session.Find(just.StaleRead()) && session.Find(beyond.StaleRead())) continue;
+      return {.answer = Answer::kCounterexample,
+              .story = {absl::StrFormat("LeaseBound(%d ms, %d ppm) = %d ns is not the longest safe lease", timeout_ms, drift_ppm,
+                                        lease.nanos)}};
+    }
+  }
+  return Outcome::Proved();
+}
+
+}  // namespace
+
+std::vector<Proof> LeaseProofs() {
+  std::vector<Proof> proofs;
+  for (const unsigned voters : {3u, 5u}) {
+    proofs.push_back({.name = "lease",
+                      .what = "no read by lease is stale, whatever the drift declared, the pauses, restarts, transfers",
+                      .voters = voters,
+                      .run = [voters](Session& session) { return ProveExclusive(session, voters); }});
+  }
+  for (const Twin& twin : {
+           Twin{"lease/without-drift", "the lease is the election timeout", {}, Weakness::kLeaseWithoutDrift, 30, false},
+           Twin{"lease/from-receipt", "the lease counts from the acknowledgements' arrival", {.from_sending = false},
+                Weakness::kLeaseFromReceipt},
+           Twin{"lease/no-wait-after-restart", "a voter votes at once after its start", {.waits_after_start = false},
+                Weakness::kNoWaitAfterRestart},
+           Twin{"lease/kept-through-transfer", "the lease goes on after a transfer was tried", {.ends_with_transfer = false},
+                Weakness::kLeaseThroughTransfer},
+           Twin{"lease/promise-forgotten-with-term", "a voter's promise ends when its term rises", {.promise_outlives_term = false},
+                Weakness::kPromiseForgottenWithTerm, 0, true, false},
+           Twin{"lease/promise-from-early-reading", "a voter's promise counts from a reading before the round was there",
+                {.promise_read_after_round = false}, Weakness::kPromiseForgottenWithTerm, 0, true, false},
+           Twin{"lease/checked-before-request", "the clock is read before the request's bytes are", {.checked_after_request = false},
+                Weakness::kPromiseForgottenWithTerm, 0, true, false},
+       }) {
+    proofs.push_back({.name = twin.name,
+                      .what = twin.what,
+                      .voters = 3,
+                      .expected = Answer::kCounterexample,
+                      .run = [twin](Session& session) { return FindStaleRead(session, twin); }});
+  }
+  return proofs;
+}
+
+std::vector<Proof> LeaseBoundProofs() {
+  return {{.name = "lease-bound",
+           .what = "every lease beyond (T - g)(1 - d) / (1 + d) - g has a stale read",
+           .voters = 3,
+           .run = ProveLongest},
+          {.name = "lease-bound-formula",
+           .what = "LeaseBound's integer arithmetic is that bound, rounded down, for every T",
+           .run = ProveFormula},
+          {.name = "lease-bound-code",
+           .what = "what LeaseBound returns is safe in the model and one nanosecond more is not, on a grid",
+           .voters = 3,
+           .run = ProveCodeOnGrid}};
+}
+
+}  // namespace detcd::proofs
