@@ -13,10 +13,10 @@ constexpr unsigned kLeader = 0;
 
 }  // namespace
 
-LeaseModel::LeaseModel(Session& session, unsigned voters, const LeaseRules& rules, const LeaseParameters& parameters)
+LeaseModel::LeaseModel(Session& session, unsigned voters, const LeaseRules& rules, const LeaseTimes& times)
     : session_(session),
       rules_(rules),
-      parameters_(parameters),
+      times_(times),
       round_(session.Real("round")),
       transfer_(session.Real("transfer")),
       transfers_(session.Bool("transfers")),
@@ -45,22 +45,10 @@ LeaseModel::LeaseModel(Session& session, unsigned voters, const LeaseRules& rule
   }
 }
 
-// The clock advances by at least (1 - d) times the true time, and the readings' difference is less than a granule off.
-expr LeaseModel::MayShowLess(const expr& from, const expr& to, const expr& shown) const {
-  return (1 - parameters_.drift) * (to - from) < shown + parameters_.granule;
-}
-
-expr LeaseModel::MayShowAtLeast(const expr& from, const expr& to, const expr& shown) const {
-  const expr least = shown - parameters_.granule;
-  const expr most = (1 + parameters_.drift) * (to - from);
-  return z3::ite(parameters_.granule == 0, most >= least, most > least);
-}
-
 // When a voter that acknowledged a round may vote.
 expr LeaseModel::MayVote(const LeaseVoter& voter) const {
-  const expr& timeout = parameters_.election_timeout;
-  const expr promise_over = MayShowAtLeast(voter.promise_read, voter.vote_read, timeout);
-  const expr wait_over = MayShowAtLeast(voter.start, voter.vote_read, timeout);
+  const expr promise_over = voter.vote_read - voter.promise_read >= times_.promise_lasts;
+  const expr wait_over = voter.vote_read - voter.start >= times_.promise_lasts;
   const expr restarted = voter.arrives <= voter.crash && voter.crash <= voter.start && voter.start <= voter.vote_read &&
                          (rules_.waits_after_start ? wait_over : session_.True());
   const expr by_promise = rules_.promise_outlives_term ? promise_over : z3::ite(voter.forgets, session_.True(), promise_over);
@@ -100,7 +88,7 @@ std::vector<expr> LeaseModel::StaleRead() const {
                   checked_ <= looked_ && round_ <= checked_);
   if (rules_.checked_after_request) facts.push_back(received_ <= checked_);
   if (rules_.ends_with_transfer) facts.push_back(!transfers_ || transfer_ > checked_);
-  facts.push_back(MayShowLess(round_, checked_, parameters_.lease));
+  facts.push_back(checked_ - round_ < times_.lease_lasts);
   return facts;
 }
 
@@ -177,13 +165,7 @@ std::vector<std::string> LeaseModel::Story(const z3::model& run) const {
   return story;
 }
 
-Timeline LeaseModel::ToTimeline(const z3::model& run, Weakness weakness) const {
-  Timeline timeline{.weakness = weakness, .members = static_cast<unsigned>(voters_.size())};
-  timeline.lease = MillionthsOf(run, parameters_.lease);
-  timeline.drift_ppm_max = MillionthsOf(run, parameters_.drift);
-  // The run needs a slow leader and fast voters, and no more than that.
-  timeline.drift_ppm.assign(voters_.size(), timeline.drift_ppm_max);
-  timeline.drift_ppm[kLeader] = -timeline.drift_ppm_max;
+Timeline LeaseModel::WithEvents(const z3::model& run, Timeline timeline) const {
   const auto add = [&](Happening happening, unsigned member, const expr& at) {
     timeline.events.push_back({happening, member, MillionthsOf(run, at)});
   };

@@ -1,9 +1,8 @@
 // A leader's lease and the vote that ends it, on true time with clocks that drift (core/raft/leader_lease.h has the rules).
 //
 // Model: the leader of term t, one read that it answers by its lease, and the first leader of a later term with the first
-// write that it acknowledges. All times are real numbers. A clock that shows x more than before has seen between
-// x / (1 + d) and x / (1 - d) of true time go by, at rates that may change all the time; a reading is behind its clock by
-// less than the granule. Any true time may lie between any two steps of any member: a pause is nothing special. Each voter
+// write that it acknowledges. All times are real numbers. A clock's rate may change all the time within its bounds. Any
+// true time may lie between any two steps of any member: a pause is nothing special. Each voter
 // may have acknowledged a round or not, voted for the new leader or not, crashed and started in between or not, and lost
 // its knowledge of the leader by a higher term or not: Z3 chooses.
 //
@@ -34,12 +33,12 @@ struct LeaseRules {
   bool checked_after_request = true;   // 6
 };
 
-// In units of the model's choice; real numbers.
-struct LeaseParameters {
-  z3::expr election_timeout;
-  z3::expr lease;
-  z3::expr drift;    // d, 0 <= d < 1
-  z3::expr granule;
+// What a cluster's settings come to in true time, which is all the model needs of clocks (ClocksComeToThat in
+// lease_proofs.cc): a lease that its holder's clock still shows as valid is younger than `lease_lasts`; an election timeout
+// that a voter's clock shows as over took at least `promise_lasts`.
+struct LeaseTimes {
+  z3::expr lease_lasts;
+  z3::expr promise_lasts;
 };
 
 // True times of what a voter did.
@@ -61,7 +60,7 @@ struct LeaseVoter {
 
 class LeaseModel {
  public:
-  LeaseModel(Session& session, unsigned voters, const LeaseRules& rules, const LeaseParameters& parameters);
+  LeaseModel(Session& session, unsigned voters, const LeaseRules& rules, const LeaseTimes& times);
 
   // What may happen, and that the read is stale.
   std::vector<z3::expr> StaleRead() const;
@@ -71,28 +70,25 @@ class LeaseModel {
 
   const std::vector<LeaseVoter>& voters() const { return voters_; }
   const z3::expr& round() const { return round_; }
-  const z3::expr& transfer() const { return transfer_; }
+  const z3::expr& transfers() const { return transfers_; }
   const z3::expr& elected() const { return elected_; }
   const z3::expr& written() const { return written_; }
   const z3::expr& invoked() const { return invoked_; }
   const z3::expr& received() const { return received_; }
   const z3::expr& checked() const { return checked_; }
   const z3::expr& looked() const { return looked_; }
-  const LeaseParameters& parameters() const { return parameters_; }
 
-  // One sentence for each step, in order of time. Parameters and times in election timeouts.
+  // One sentence for each step, in order of time, where times are in election timeouts.
   std::vector<std::string> Story(const z3::model& run) const;
-  Timeline ToTimeline(const z3::model& run, Weakness weakness) const;
+  // As `timeline`, with the events of the run.
+  Timeline WithEvents(const z3::model& run, Timeline timeline) const;
 
  private:
-  // A clock read at both times may show less than `shown` more; at least `shown` more.
-  z3::expr MayShowLess(const z3::expr& from, const z3::expr& to, const z3::expr& shown) const;
-  z3::expr MayShowAtLeast(const z3::expr& from, const z3::expr& to, const z3::expr& shown) const;
   z3::expr MayVote(const LeaseVoter& voter) const;
 
   Session& session_;
   LeaseRules rules_;
-  LeaseParameters parameters_;
+  LeaseTimes times_;
   std::vector<LeaseVoter> voters_;  // 0: the leader
   z3::expr round_;     // the leader's clock reading that the lease counts from
   z3::expr transfer_;  // it tries a transfer

@@ -12,26 +12,58 @@ namespace {
 
 using z3::expr;
 
-// Every cluster there may be; `lease` is as long as it may be or shorter.
-LeaseParameters AnyParameters(Session& session) {
+// Settings of a cluster: real numbers, in any unit of time.
+struct Settings {
+  expr election_timeout;
+  expr lease;
+  expr drift;    // d: each clock's rate is in [1 - d, 1 + d]
+  expr granule;  // g: a reading is behind its clock by less than this
+};
+
+Settings AnySettings(Session& session) {
   return {session.Real("election_timeout"), session.Real("lease"), session.Real("drift"), session.Real("granule")};
 }
 
-std::vector<expr> Declared(const LeaseParameters& of) {
-  return {of.election_timeout > 0, of.lease > 0, of.drift >= 0, of.drift < 1, of.granule >= 0};
+std::vector<expr> Declared(const Settings& of) {
+  return {of.election_timeout > 0, of.lease > 0, of.drift >= 0, of.drift < 1, of.granule >= 0, of.granule < of.election_timeout};
 }
 
 // (L + g)(1 + d) <= (T - g)(1 - d).
-expr WithinBound(const LeaseParameters& of) {
+expr WithinBound(const Settings& of) {
   return (of.lease + of.granule) * (1 + of.drift) <= (of.election_timeout - of.granule) * (1 - of.drift);
 }
 
+LeaseTimes AnyTimes(Session& session) { return {session.Real("lease_lasts"), session.Real("promise_lasts")}; }
+
+// The products of drift and time, apart from everything else. In true time x a clock advances by at least (1 - d) x and at
+// most (1 + d) x, and two readings differ from that by less than g. So readings less than L apart are less than
+// (L + g) / (1 - d) apart in true time, readings at least T apart at least (T - g) / (1 + d); and a lease is within the
+// bound exactly when the former is no longer than the latter.
+bool ClocksComeToThat(Session& session) {
+  const Settings of = AnySettings(session);
+  const LeaseTimes times = AnyTimes(session);
+  std::vector<expr> facts = Declared(of);
+  facts.push_back(times.lease_lasts * (1 - of.drift) == of.lease + of.granule);
+  facts.push_back(times.promise_lasts * (1 + of.drift) == of.election_timeout - of.granule);
+  const expr time = session.Real("true_time");
+  const expr advance = session.Real("advance");
+  const expr shown = session.Real("shown");
+  std::vector<expr> clock = facts;
+  clock.push_back(time >= 0 && (1 - of.drift) * time <= advance && advance <= (1 + of.drift) * time);
+  clock.push_back(z3::ite(of.granule == 0, shown == advance, advance - of.granule < shown && shown < advance + of.granule));
+  return !session.Refute(clock, z3::implies(shown < of.lease, time < times.lease_lasts)) &&
+         !session.Refute(clock, z3::implies(shown >= of.election_timeout, time >= times.promise_lasts)) &&
+         !session.Refute(facts, WithinBound(of) == (times.lease_lasts <= times.promise_lasts));
+}
+
+Outcome ClocksDiffer() { return {.answer = Answer::kCounterexample, .story = {"drift and granule come to other true times"}}; }
+
 Outcome ProveExclusive(Session& session, unsigned voters) {
-  const LeaseParameters parameters = AnyParameters(session);
-  std::vector<expr> facts = Declared(parameters);
-  facts.push_back(WithinBound(parameters));
-  const LeaseModel model(session, voters, {}, parameters);
-  for (const expr& fact : model.StaleRead()) facts.push_back(fact);
+  if (!ClocksComeToThat(session)) return ClocksDiffer();
+  const LeaseTimes times = AnyTimes(session);
+  const LeaseModel model(session, voters, {}, times);
+  std::vector<expr> facts = model.StaleRead();
+  facts.push_back(times.promise_lasts > 0 && times.lease_lasts <= times.promise_lasts);
   const auto run = session.Find(facts);
   if (!run) return Outcome::Proved();
   return {.answer = Answer::kCounterexample, .story = model.Story(*run)};
@@ -47,40 +79,42 @@ struct Twin {
   bool has_scenario = true;
 };
 
-// The stale read that lasts longest: its window is what a simulated run can hit.
+// The stale read that lasts longest: its window is what a simulated run can hit. In units of the election timeout.
 Outcome FindStaleRead(Session& session, const Twin& twin) {
-  const expr timeout = session.Fraction(1, 1);
-  const expr drift = session.Fraction(twin.drift_percent, 100);
-  const expr lease = twin.lease_counts_drift ? session.Fraction(100 - twin.drift_percent, 100 + twin.drift_percent) : timeout;
-  const LeaseModel model(session, 3, twin.rules, {timeout, lease, drift, session.Fraction(0, 1)});
+  const int slowest = 100 - twin.drift_percent;
+  const int fastest = 100 + twin.drift_percent;
+  const expr promise_lasts = session.Fraction(100, fastest);
+  const expr lease = twin.lease_counts_drift ? session.Fraction(slowest, fastest) : session.Fraction(1, 1);
+  const expr lease_lasts = twin.lease_counts_drift ? promise_lasts : session.Fraction(100, slowest);
+  const LeaseModel model(session, 3, twin.rules, {lease_lasts, promise_lasts});
   std::vector<expr> facts = model.StaleRead();
   for (const expr& fact : model.Unhurried(session.Fraction(1, 100))) facts.push_back(fact);
   const auto run = session.Maximise(facts, model.checked() - model.written());
   if (!run) return Outcome::Proved();
   Outcome outcome{.answer = Answer::kCounterexample, .story = model.Story(*run)};
-  outcome.story.insert(outcome.story.begin(), absl::StrFormat("drift %d%%, lease %.4f T", twin.drift_percent,
-                                                              static_cast<double>(MillionthsOf(*run, lease)) / 1e6));
-  if (twin.has_scenario) outcome.timeline = model.ToTimeline(*run, twin.weakness);
+  const int64_t lease_units = MillionthsOf(*run, lease);
+  outcome.story.insert(outcome.story.begin(), absl::StrFormat("drift %d%%, lease %.4f T on the leader's clock", twin.drift_percent,
+                                                              static_cast<double>(lease_units) / 1e6));
+  if (!twin.has_scenario) return outcome;
+  // A slow leader and fast voters: what the run needs of the drift.
+  const int64_t drift_ppm = twin.drift_percent * 10'000;
+  outcome.timeline = model.WithEvents(*run, {.weakness = twin.weakness,
+                                             .lease = lease_units,
+                                             .drift_ppm_max = drift_ppm,
+                                             .drift_ppm = {-drift_ppm, drift_ppm, drift_ppm}});
   return outcome;
 }
 
 // --- the bound
 
-// Exactly the leases within the bound are safe: a longer one of whatever length has a stale read, with no rule broken. The
-// run is given as terms of T, d, g and L, so that it is one for each of them: the voter's clock is as fast as may be, the
-// leader's as slow; a quorum of two acknowledges the round and elects.
+// Exactly the leases within the bound are safe: one that lasts longer than a promise, by however little, has a stale read
+// with no rule broken. The run is given as terms of the two times, so that it is one for each pair.
 Outcome ProveLongest(Session& session) {
-  const LeaseParameters of = AnyParameters(session);
-  std::vector<expr> facts = Declared(of);
-  facts.push_back(of.granule < of.election_timeout);
-  facts.push_back(!WithinBound(of));
-  // At this true time after the round the voter's clock may show T; at this one the leader's shows L at the earliest.
-  const expr promise_ends = session.Real("promise_ends");
-  const expr lease_ends = session.Real("lease_ends");
-  facts.push_back((1 + of.drift) * promise_ends == of.election_timeout - of.granule);
-  facts.push_back((1 - of.drift) * lease_ends == of.lease + of.granule);
-  const expr step = (lease_ends - promise_ends) / 4;
-  const LeaseModel model(session, 3, {}, of);
+  if (!ClocksComeToThat(session)) return ClocksDiffer();
+  const LeaseTimes times = AnyTimes(session);
+  std::vector<expr> facts{times.promise_lasts > 0, times.promise_lasts < times.lease_lasts};
+  const expr step = (times.lease_lasts - times.promise_lasts) / 4;
+  const LeaseModel model(session, 3, {}, times);
   const LeaseVoter& leader = model.voters()[0];
   const LeaseVoter& voter = model.voters()[1];
   const LeaseVoter& other = model.voters()[2];
@@ -88,12 +122,12 @@ Outcome ProveLongest(Session& session) {
   for (const expr& at : {model.round(), voter.sent, voter.arrives, voter.promise_read, voter.answered}) facts.push_back(at == zero);
   facts.push_back(leader.acknowledges && voter.acknowledges && !other.acknowledges);
   facts.push_back(!leader.votes && voter.votes && other.votes && !voter.restarts && !voter.forgets && !voter.vote_for_transfer);
-  facts.push_back(!session.Bool("transfers"));
+  facts.push_back(!model.transfers());
   for (const expr& at : {voter.vote_read, voter.voted, other.vote_read, other.voted, model.elected(), model.written()}) {
-    facts.push_back(at == promise_ends + step);
+    facts.push_back(at == times.promise_lasts + step);
   }
   for (const expr& at : {model.invoked(), model.received(), model.checked(), model.looked()}) {
-    facts.push_back(at == promise_ends + 2 * step);
+    facts.push_back(at == times.promise_lasts + 2 * step);
   }
   if (!session.Refute(facts, All(session, model.StaleRead()))) return Outcome::Proved();
   return {.answer = Answer::kCounterexample, .story = {"some lease beyond the bound has no such stale read"}};
@@ -129,15 +163,15 @@ Outcome ProveFormula(Session& session) {
 Outcome ProveCodeOnGrid(Session& session) {
   for (const int timeout_ms : {50, 100, 500, 1'000, 1'250, 5'000, 50'000}) {
     for (const int drift_ppm : {0, 1, 100, 500, 1'000, 20'000, 300'000, 500'000, 900'000}) {
-      const Duration lease = raft::LeaseBound(Millis(timeout_ms), drift_ppm);
-      const auto parameters = [&](int64_t nanos) {
-        z3::context& context = session.context();
-        return LeaseParameters{context.real_val(std::to_string(Millis(timeout_ms).nanos).c_str()),
-                               context.real_val(std::to_string(nanos).c_str()),
-                               session.Fraction(drift_ppm, static_cast<int>(raft::kPartsPerMillion)), session.Fraction(1, 1)};
+      const Duration timeout = Millis(timeout_ms);
+      const Duration lease = raft::LeaseBound(timeout, drift_ppm);
+      // nanos / ((10^6 + ppm) / 10^6), exactly.
+      const auto over_rate = [&](Duration duration, int64_t ppm) {
+        return session.context().real_val(absl::StrFormat("%d000000/%d", duration.nanos, raft::kPartsPerMillion + ppm).c_str());
       };
-      const LeaseModel just(session, 3, {}, parameters(lease.nanos));
-      const LeaseModel beyond(session, 3, {}, parameters(lease.nanos + 1));
+      const expr promise_lasts = over_rate(timeout - raft::kClockGranule, drift_ppm);
+      const LeaseModel just(session, 3, {}, {over_rate(lease + raft::kClockGranule, -drift_ppm), promise_lasts});
+      const LeaseModel beyond(session, 3, {}, {over_rate(lease + raft::kClockGranule + Nanos(1), -drift_ppm), promise_lasts});
       if (!session.Find(just.StaleRead()) && session.Find(beyond.StaleRead())) continue;
       return {.answer = Answer::kCounterexample,
               .story = {absl::StrFormat("LeaseBound(%d ms, %d ppm) = %d ns is not the longest safe lease", timeout_ms, drift_ppm,
