@@ -94,7 +94,7 @@ std::vector<expr> LeaseModel::StaleRead() const {
 
 std::vector<expr> LeaseModel::Unhurried(const expr& gap) const {
   std::vector<expr> facts{elected_ + gap <= written_, written_ + gap <= invoked_, invoked_ + gap <= received_,
-                          round_ == 0};
+                          round_ == 0, checked_ + gap <= times_.lease_lasts};
   if (rules_.checked_after_request) facts.push_back(received_ == checked_ && checked_ == looked_);
   for (unsigned i = 0; i < voters_.size(); ++i) {
     const LeaseVoter& voter = voters_[i];

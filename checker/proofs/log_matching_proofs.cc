@@ -12,6 +12,7 @@
 
 #include "absl/strings/str_format.h"
 #include "checker/proofs/proof.h"
+#include "checker/proofs/session.h"
 
 namespace detcd::proofs {
 namespace {

@@ -2,6 +2,8 @@
 
 #include <iterator>
 
+#include "checker/proofs/session.h"
+
 namespace detcd::proofs {
 
 std::string_view AnswerName(Answer answer) {

@@ -9,10 +9,11 @@
 #include <string_view>
 #include <vector>
 
-#include "checker/proofs/session.h"
 #include "checker/proofs/timeline.h"
 
 namespace detcd::proofs {
+
+class Session;
 
 enum class Answer : uint8_t {
   kProved,          // no run breaks the claim

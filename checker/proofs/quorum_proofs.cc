@@ -11,6 +11,7 @@
 #include "absl/strings/str_join.h"
 #include "absl/strings/str_format.h"
 #include "checker/proofs/proof.h"
+#include "checker/proofs/session.h"
 
 namespace detcd::proofs {
 namespace {

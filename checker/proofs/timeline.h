@@ -13,10 +13,8 @@ inline constexpr int64_t kElectionTimeoutUnits = 1'000'000;
 // What is weakened: it shapes what a simulated cluster must be put through.
 enum class Weakness : uint8_t {
   kLeaseWithoutDrift,
-  kLeaseFromReceipt,
   kNoWaitAfterRestart,
   kLeaseThroughTransfer,
-  kPromiseForgottenWithTerm,
   kPreVoteInContact,
 };
 
