@@ -33,8 +33,8 @@ inline constexpr int64_t kPartsPerMillion = 1'000'000;
 
 // The longest safe lease, where each clock runs at a rate in [1 - d, 1 + d] of true time, d = `drift_ppm` / 10^6:
 //   (election_timeout - granule) * (1 - d) / (1 + d) - granule, rounded down; 0 where there is none.
-// By the true clock of nobody: the lease ends before true time (L + granule) / (1 - d) from the reading, no promise
-// before (T - granule) / (1 + d) from its own, and the bound is where the two meet. A longer lease is unsafe
+// On true time, which nobody reads: the lease is over (L + granule) / (1 - d) after its reading, no promise is before
+// (T - granule) / (1 + d) after its own, and the bound is where the two meet. A longer lease is unsafe
 // (`prove lease-bound`). Wants election_timeout >= 0 and 0 <= drift_ppm < 10^6.
 constexpr Duration LeaseBound(Duration election_timeout, int64_t drift_ppm) {
   CHECK(election_timeout.nanos >= 0);

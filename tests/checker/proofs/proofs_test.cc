@@ -15,7 +15,7 @@ using ::testing::HasSubstr;
 const std::map<std::string, Outcome>& Outcomes() {
   static const auto* outcomes = [] {
     auto* all = new std::map<std::string, Outcome>;
-    for (const Proof& proof : AllProofs()) (*all)[proof.name + " " + std::to_string(proof.voters)] = Run(proof, kRlimitDefault);
+    for (const Proof& proof : AllProofs()) (*all)[proof.name + " " + std::to_string(proof.voters)] = proofs::Run(proof, kRlimitDefault);
     return all;
   }();
   return *outcomes;
@@ -51,7 +51,7 @@ TEST(ProofsTest, EachRuleHasATwinAndEachNameIsOne) {
 TEST(ProofsTest, ASpentBudgetIsUndetermined) {
   for (const Proof& proof : AllProofs()) {
     if (proof.name != "election" || proof.voters != 5) continue;
-    const Outcome outcome = Run(proof, 10'000);
+    const Outcome outcome = proofs::Run(proof, 10'000);
     EXPECT_EQ(outcome.answer, Answer::kUndetermined);
     ASSERT_EQ(outcome.story.size(), 1u);
   }
@@ -60,7 +60,7 @@ TEST(ProofsTest, ASpentBudgetIsUndetermined) {
 TEST(ProofsTest, TheSameProofTakesTheSameUnits) {
   for (const Proof& proof : AllProofs()) {
     if (proof.name != "pre-vote" && proof.name != "lease") continue;
-    EXPECT_EQ(Run(proof, kRlimitDefault).rlimit_used, Outcomes().at(proof.name + " " + std::to_string(proof.voters)).rlimit_used);
+    EXPECT_EQ(proofs::Run(proof, kRlimitDefault).rlimit_used, Outcomes().at(proof.name + " " + std::to_string(proof.voters)).rlimit_used);
   }
 }
 
