@@ -34,8 +34,8 @@ std::string NoteOf(Weakness weakness) {
       return "A leader asks another member to campaign and is cut off: the transfer's election ignores promises, and the old "
              "leader's lease still lasts.";
     case Weakness::kPreVoteInContact:
-      return "A member that was cut off returns and asks for pre-votes. Granted by one that hears its leader, it would raise the "
-             "term and end the leader's.";
+      return "A member that was cut off reaches the others again before it hears the leader, and asks for pre-votes. Granted by one "
+             "that hears its leader, it would raise the term and end the leader's.";
   }
   return "";
 }
@@ -148,11 +148,15 @@ class Writer {
                                        timeline_.old_leader, timeline_.new_leader));
   }
 
-  // The visitor is away for as long as in the model; the others go on.
+  // The visitor is away for as long as in the model; the others go on. When it is back, the leader's way to it stays cut
+  // until it has surely asked: in the model it asks first.
   void Returning() {
     const uint32_t back_ms = AtMs(Happening::kHealed);
     AddEpisode(base_ms_, back_ms).mutable_partition()->add_group(timeline_.new_leader);
     const uint32_t end_ms = back_ms + 3 * knobs_.election_timeout_ms;
+    OneWay& unheard = *AddEpisode(back_ms, back_ms + 2 * knobs_.election_timeout_ms).mutable_one_way();
+    unheard.add_from(timeline_.old_leader);
+    unheard.add_to(timeline_.new_leader);
     scenario_.set_clients(1);
     scenario_.set_chaos_ms(end_ms);
     for (uint32_t at_ms = base_ms_; at_ms < end_ms; at_ms += knobs_.election_timeout_ms / 5) {

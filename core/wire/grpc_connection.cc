@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "core/base/check.h"
 #include "core/base/probe.h"
+#include "core/rpc/messages.h"
 
 namespace detcd::wire {
 namespace {
@@ -329,7 +330,7 @@ void GrpcConnection::OnBody(Http2Stream& stream, std::string_view bytes) {
 bool GrpcConnection::OnRequest(Call& call, std::string_view payload) {
   call.got_message = true;
   google::protobuf::Message* request = rpc::NewRequest(call.context.method, &shared_.arena);
-  const bool parsed = request->ParseFromArray(payload.data(), static_cast<int>(payload.size()));
+  const bool parsed = rpc::ParseRequest(payload, *request);
   if (parsed) {
     shared_.service.Message(shared_.transport, IdOf(call), *request);
   } else {
