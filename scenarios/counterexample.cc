@@ -20,6 +20,7 @@ using proofs::Weakness;
 constexpr uint32_t kReaders = 6;
 constexpr uint32_t kWriters = 3;
 constexpr uint32_t kClientTimeoutMs = 100;
+constexpr int32_t kHeadStartPpm = 300'000;  // no more than the models' drift
 constexpr const char* kKey = "k";
 
 std::string NoteOf(Weakness weakness) {
@@ -90,18 +91,18 @@ class Writer {
     return operation;
   }
 
-  // Those of the model; and before its run begins the other way round, so that the old leader is the first to campaign.
+  // Those of the model; and before its run begins, rates by which the old leader is the first to campaign.
   void Clocks() {
     const uint32_t led_ms = 3 * knobs_.election_timeout_ms;
     for (uint32_t member = 1; member <= timeline_.members; ++member) {
-      const int64_t drift_ppm = timeline_.drift_ppm[member - 1];
-      if (drift_ppm == 0) continue;
-      ClockSetting& clock = *scenario_.add_clocks();
-      clock.set_member(member);
-      clock.set_drift_ppm(static_cast<int32_t>(drift_ppm));
+      if (const int64_t drift_ppm = timeline_.drift_ppm[member - 1]; drift_ppm != 0) {
+        ClockSetting& clock = *scenario_.add_clocks();
+        clock.set_member(member);
+        clock.set_drift_ppm(static_cast<int32_t>(drift_ppm));
+      }
       Drift& drift = *AddEpisode(0, led_ms).mutable_drift();
       drift.set_member(member);
-      drift.set_drift_ppm(static_cast<int32_t>(-drift_ppm));
+      drift.set_drift_ppm(member == timeline_.old_leader ? kHeadStartPpm : -kHeadStartPpm);
     }
   }
 
