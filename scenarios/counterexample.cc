@@ -160,8 +160,10 @@ class Writer {
     unheard.add_to(timeline_.new_leader);
     scenario_.set_clients(1);
     scenario_.set_chaos_ms(end_ms);
+    // Reads, so that its log is not behind: a vote would be refused for that alone.
+    AddOperation(1, base_ms_ - 2 * knobs_.election_timeout_ms).mutable_put()->set_key(kKey);
     for (uint32_t at_ms = base_ms_; at_ms < end_ms; at_ms += knobs_.election_timeout_ms / 5) {
-      AddOperation(1, at_ms).mutable_put()->set_key(kKey);
+      AddOperation(1, at_ms).mutable_range()->set_key(kKey);
     }
   }
 
