@@ -12,8 +12,13 @@ Durability::Durability(const WorldObservation& world, const RevisionOrder& order
 
 void Durability::OnEnd(const Operation& operation) {
   if (operation.outcome != Outcome::kAnswered || !operation.answer.error.empty()) return;
-  OperationKind kind = operation.request.kind;
-  if (kind == OperationKind::kRange || (kind == OperationKind::kDelete && operation.answer.count == 0)) return;
+  if (operation.request.kind == OperationKind::kCompact) {
+    if (order_.HasCompacted(operation.request.revision)) return;
+    verdict_.Report("K17", "a compaction acknowledged before it was committed",
+                    Describe(operation) + " was acknowledged and is not committed", operation.end, {operation.id});
+    return;
+  }
+  if (!SaysItChanged(operation.request, operation.answer)) return;
   int64_t revision = operation.answer.header_revision;
   acknowledged_.emplace(revision, operation);
   if (revision >= 2 && revision <= order_.model().revision()) return;
@@ -27,7 +32,8 @@ void Durability::Lost(MemberId member, const std::string& key, std::string what,
   std::string sentence = absl::StrFormat("member %x in the end %s", member.value, what);
   for (auto it = acknowledged_.rbegin(); it != acknowledged_.rend(); ++it) {
     const Operation& operation = it->second;
-    if (!InRange(key, operation.request.key, operation.request.range_end)) continue;
+    auto writes_it = [&](const KeyRange& range) { return InRange(key, range.key, range.range_end); };
+    if (!std::ranges::any_of(WrittenRanges(operation.request), writes_it)) continue;
     sentence += absl::StrFormat("; the last acknowledged write of it is %s at revision %d", Describe(operation),
                                 it->first);
     verdict_.Report("K17", "a final state that is not the log's", std::move(sentence), moment, {operation.id});

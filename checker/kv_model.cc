@@ -1,17 +1,19 @@
 #include "checker/kv_model.h"
 
 #include <algorithm>
+#include <set>
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "checker/requests.h"
+#include "core/base/crc32c.h"
+#include "core/proto/kv.pb.h"
 #include "core/proto/raft_internal.pb.h"
 
 namespace detcd::checker {
 namespace {
 
 using etcdserverpb::InternalRaftRequest;
-
-constexpr std::string_view kFromKey("\0", 1);
 
 // Requests that leave keys, and what later requests do to keys, as they are.
 bool LeavesKeysAlone(const InternalRaftRequest& request) {
@@ -21,97 +23,127 @@ bool LeavesKeysAlone(const InternalRaftRequest& request) {
   return request.has_alarm() && request.alarm().action() == etcdserverpb::AlarmRequest::GET;
 }
 
-// Three-way comparison of two pairs by the sort target.
-int CompareBy(SortTarget target, const ObservedKeyValue& a, const ObservedKeyValue& b) {
-  auto three_way = [](const auto& x, const auto& y) { return x < y ? -1 : (y < x ? 1 : 0); };
-  switch (target) {
-    case SortTarget::kKey: return three_way(a.key, b.key);
-    case SortTarget::kVersion: return three_way(a.version, b.version);
-    case SortTarget::kCreate: return three_way(a.create_revision, b.create_revision);
-    case SortTarget::kMod: return three_way(a.mod_revision, b.mod_revision);
-    case SortTarget::kValue: return three_way(a.value, b.value);
-  }
-  return 0;
+Request Decode(const etcdserverpb::RangeRequest& range) {
+  return {.kind = OperationKind::kRange,
+          .key = range.key(),
+          .range_end = range.range_end(),
+          .revision = range.revision(),
+          .limit = range.limit(),
+          .sort_order = static_cast<SortOrder>(range.sort_order()),
+          .sort_target = static_cast<SortTarget>(range.sort_target()),
+          .serializable = range.serializable(),
+          .keys_only = range.keys_only(),
+          .count_only = range.count_only(),
+          .min_mod_revision = range.min_mod_revision(),
+          .max_mod_revision = range.max_mod_revision(),
+          .min_create_revision = range.min_create_revision(),
+          .max_create_revision = range.max_create_revision()};
 }
 
-bool HasFilter(const Request& request) {
-  return request.max_mod_revision != 0 || request.min_mod_revision != 0 || request.max_create_revision != 0 ||
-         request.min_create_revision != 0;
+std::optional<Request> Decode(const etcdserverpb::PutRequest& put) {
+  if (put.lease() != 0) return std::nullopt;
+  return Request{.kind = OperationKind::kPut,
+                 .key = put.key(),
+                 .value = put.value(),
+                 .prev_kv = put.prev_kv(),
+                 .ignore_value = put.ignore_value(),
+                 .ignore_lease = put.ignore_lease()};
 }
 
-bool Passes(const Request& request, const ObservedKeyValue& kv) {
-  if (request.max_mod_revision != 0 && kv.mod_revision > request.max_mod_revision) return false;
-  if (request.min_mod_revision != 0 && kv.mod_revision < request.min_mod_revision) return false;
-  if (request.max_create_revision != 0 && kv.create_revision > request.max_create_revision) return false;
-  return request.min_create_revision == 0 || kv.create_revision >= request.min_create_revision;
+Request Decode(const etcdserverpb::DeleteRangeRequest& deletion) {
+  return {.kind = OperationKind::kDelete,
+          .key = deletion.key(),
+          .range_end = deletion.range_end(),
+          .prev_kv = deletion.prev_kv()};
 }
 
-std::string Show(const ObservedKeyValue& kv) {
-  return absl::StrFormat("%s=%s (create %d, mod %d, version %d)", kv.key, kv.value, kv.create_revision,
-                         kv.mod_revision, kv.version);
+Condition Decode(const etcdserverpb::Compare& compare) {
+  Condition decoded{.result = static_cast<CompareResult>(compare.result()),
+                     .target = static_cast<CompareTarget>(compare.target()),
+                     .key = compare.key(),
+                     .range_end = compare.range_end()};
+  switch (decoded.target) {
+    case CompareTarget::kVersion: decoded.number = compare.version(); break;
+    case CompareTarget::kCreate: decoded.number = compare.create_revision(); break;
+    case CompareTarget::kMod: decoded.number = compare.mod_revision(); break;
+    case CompareTarget::kValue: decoded.value = compare.value(); break;
+    case CompareTarget::kLease: decoded.number = compare.lease(); break;
+  }
+  return decoded;
 }
 
-// Whether `got` is what is left of `pairs` (any order) after sorting and keeping the first `size`: equal sort values
-// may stand in any order, also across the cut, so each position must have the right sort value, and each pair must be
-// one of `pairs` not shown before.
-std::string SequenceTrouble(const Request& request, std::vector<ObservedKeyValue> pairs, size_t size,
-                            const std::vector<ObservedKeyValue>& got) {
-  std::map<std::string_view, const ObservedKeyValue*> by_key;
-  std::vector<const ObservedKeyValue*> order;
-  for (const ObservedKeyValue& kv : pairs) {
-    by_key[kv.key] = &kv;
-    order.push_back(&kv);
+std::optional<Request> Decode(const etcdserverpb::TxnRequest& txn);
+
+std::optional<Request> Decode(const etcdserverpb::RequestOp& operation) {
+  switch (operation.request_case()) {
+    case etcdserverpb::RequestOp::kRequestRange: return Decode(operation.request_range());
+    case etcdserverpb::RequestOp::kRequestPut: return Decode(operation.request_put());
+    case etcdserverpb::RequestOp::kRequestDeleteRange: return Decode(operation.request_delete_range());
+    case etcdserverpb::RequestOp::kRequestTxn: return Decode(operation.request_txn());
+    case etcdserverpb::RequestOp::REQUEST_NOT_SET: return std::nullopt;
   }
-  bool sorted = request.sort_order != SortOrder::kNone || request.sort_target != SortTarget::kKey;
-  if (sorted) {
-    std::sort(order.begin(), order.end(), [&](const ObservedKeyValue* a, const ObservedKeyValue* b) {
-      int c = CompareBy(request.sort_target, *a, *b);
-      if (c == 0) return a->key < b->key;
-      return request.sort_order == SortOrder::kDescend ? c > 0 : c < 0;
-    });
-  }
-  if (got.size() != size) {
-    std::string first = order.size() > got.size() ? Show(*order[got.size()]) : std::string("nothing");
-    return absl::StrFormat("%d pairs instead of %d; expected next: %s", got.size(), size, first);
-  }
-  for (size_t i = 0; i < size; ++i) {
-    auto known = by_key.find(got[i].key);
-    if (known == by_key.end()) return absl::StrFormat("%s, which is not there (or twice)", Show(got[i]));
-    ObservedKeyValue expected = *known->second;
-    if (CompareBy(request.sort_target, expected, *order[i]) != 0) {
-      return absl::StrFormat("%s where %s belongs", Show(got[i]), Show(*order[i]));
+  return std::nullopt;
+}
+
+std::optional<Request> Decode(const etcdserverpb::TxnRequest& txn) {
+  Request decoded{.kind = OperationKind::kTxn};
+  for (const etcdserverpb::Compare& compare : txn.compare()) decoded.compares.push_back(Decode(compare));
+  for (bool success : {true, false}) {
+    for (const etcdserverpb::RequestOp& operation : success ? txn.success() : txn.failure()) {
+      std::optional<Request> step = Decode(operation);
+      if (!step.has_value()) return std::nullopt;
+      (success ? decoded.success : decoded.failure).push_back(*std::move(step));
     }
-    if (request.keys_only) expected.value.clear();
-    if (!(got[i] == expected)) return absl::StrFormat("%s instead of %s", Show(got[i]), Show(expected));
-    by_key.erase(known);
   }
-  return {};
+  return decoded;
+}
+
+// nullopt: not of the KV service, or something no client of ours asks for (a lease, an operation with nothing in it).
+std::optional<Request> Decode(const InternalRaftRequest& request) {
+  if (request.has_put()) return Decode(request.put());
+  if (request.has_delete_range()) return Decode(request.delete_range());
+  if (request.has_txn()) return Decode(request.txn());
+  if (!request.has_compaction()) return std::nullopt;
+  return Request{.kind = OperationKind::kCompact,
+                 .revision = request.compaction().revision(),
+                 .physical = request.compaction().physical()};
+}
+
+class ModelView final : public StateView {
+ public:
+  ModelView(const KvModel& model, int64_t at, int64_t compacted) : model_(model), at_(at), compacted_(compacted) {}
+
+  int64_t revision() const override { return at_; }
+  std::vector<ObservedKeyValue> Live(const std::string& key, const std::string& range_end) const override {
+    return model_.Live(key, range_end, at_);
+  }
+  std::optional<std::vector<ObservedKeyValue>> LiveAt(const std::string& key, const std::string& range_end,
+                                                      int64_t revision) const override {
+    return model_.Live(key, range_end, revision);
+  }
+  int64_t compact_revision() const override { return compacted_; }
+  Evidence evidence() const override { return Evidence::kAll; }
+
+ private:
+  const KvModel& model_;
+  const int64_t at_;
+  const int64_t compacted_;
+};
+
+// The row of a revision in the key bucket (disk.md): main, `_`, sub, big-endian; of a deletion with `t` behind.
+std::string RowKey(int64_t mod, int64_t sub, bool deletion) {
+  std::string key;
+  auto add = [&](int64_t number) {
+    for (int shift = 56; shift >= 0; shift -= 8) key.push_back(static_cast<char>(static_cast<uint64_t>(number) >> shift));
+  };
+  add(mod);
+  key.push_back('_');
+  add(sub);
+  if (deletion) key.push_back('t');
+  return key;
 }
 
 }  // namespace
-
-bool InRange(std::string_view candidate, std::string_view key, std::string_view range_end) {
-  if (range_end.empty()) return candidate == key;
-  return candidate >= key && (range_end == kFromKey || candidate < range_end);
-}
-
-std::string RangeTrouble(const Request& request, const Answer& answer, std::vector<ObservedKeyValue> pairs) {
-  auto count = static_cast<int64_t>(pairs.size());
-  if (answer.count != count) return absl::StrFormat("count %d instead of %d", answer.count, count);
-  if (request.count_only) {
-    return answer.kvs.empty() && !answer.more ? "" : "pairs or `more` in an answer to count_only";
-  }
-  size_t limit = request.limit > 0 ? static_cast<size_t>(request.limit) : 0;
-  if (request.sort_order != SortOrder::kNone || HasFilter(request)) {
-    std::erase_if(pairs, [&](const ObservedKeyValue& kv) { return !Passes(request, kv); });
-  } else if (limit != 0 && pairs.size() > limit + 1) {
-    pairs.resize(limit + 1);  // without order or filter etcd reads limit + 1 keys, and sorts those
-  }
-  bool more = limit != 0 && pairs.size() > limit;
-  if (answer.more != more) return more ? "`more` is missing" : "`more` is set though nothing was cut";
-  size_t size = more ? limit : pairs.size();
-  return SequenceTrouble(request, std::move(pairs), size, answer.kvs);
-}
 
 const KvModel::Version* KvModel::At(const History& history, int64_t at) {
   auto after = std::upper_bound(history.begin(), history.end(), at,
@@ -132,62 +164,44 @@ Effect KvModel::Nothing(EffectKind kind) const {
   return effect;
 }
 
-Effect KvModel::Put(std::string key, std::string value, bool ignore_value, bool ignore_lease) {
-  History& history = keys_[key];
-  const Version* before = At(history, revision_);
-  if (before == nullptr && (ignore_value || ignore_lease)) return Nothing();
-  ++revision_;
-  Version next{.mod = revision_, .create = revision_, .version = 1, .value = value};
-  if (before != nullptr) {
-    next.create = before->create;
-    next.version = before->version + 1;
-    if (ignore_value) next.value = before->value;
-  }
-  history.push_back(std::move(next));
-  Effect effect = Nothing(EffectKind::kPut);
-  effect.key = std::move(key);
-  effect.value = std::move(value);
-  effect.ignore_value = ignore_value;
-  return effect;
-}
-
-Effect KvModel::Delete(std::string key, std::string range_end) {
-  int64_t deleted = 0;
-  for (auto it = keys_.lower_bound(key); it != keys_.end() && InRange(it->first, key, range_end); ++it) {
-    if (At(it->second, revision_) == nullptr) continue;
-    it->second.push_back(Version{.mod = revision_ + 1});
-    ++deleted;
-  }
-  if (deleted == 0) return Nothing();
-  ++revision_;
-  Effect effect = Nothing(EffectKind::kDelete);
-  effect.key = std::move(key);
-  effect.range_end = std::move(range_end);
-  effect.deleted = deleted;
+Effect KvModel::Compact(Request request) {
+  if (request.revision <= compact_revision() || request.revision > revision_) return Nothing();
+  compactions_.push_back({request.revision, revision_});
+  Effect effect = Nothing(EffectKind::kCompaction);
+  effect.request = std::move(request);
   return effect;
 }
 
 Effect KvModel::Apply(std::string_view entry_data) {
   if (entry_data.empty()) return Nothing();
-  InternalRaftRequest request;
-  if (!request.ParseFromArray(entry_data.data(), static_cast<int>(entry_data.size()))) {
+  InternalRaftRequest encoded;
+  if (!encoded.ParseFromArray(entry_data.data(), static_cast<int>(entry_data.size()))) {
     return Nothing(EffectKind::kForeign);
   }
-  if (request.has_put()) {
-    auto& put = *request.mutable_put();
-    if (put.lease() != 0) return Nothing(EffectKind::kForeign);
-    return Put(std::move(*put.mutable_key()), std::move(*put.mutable_value()), put.ignore_value(), put.ignore_lease());
+  std::optional<Request> request = Decode(encoded);
+  if (!request.has_value()) return Nothing(LeavesKeysAlone(encoded) ? EffectKind::kNone : EffectKind::kForeign);
+  if (request->kind == OperationKind::kCompact) return Compact(*std::move(request));
+  Execution execution = ExecuteAt(*request, revision_, compact_revision(), nullptr);
+  if (execution.changes.empty()) return Nothing();
+  ++revision_;
+  int64_t sub = 0;
+  for (Change& change : execution.changes) {
+    Version version{.mod = revision_, .sub = sub++};
+    if (change.now.has_value()) {
+      version.create = change.now->create_revision;
+      version.version = change.now->version;
+      version.value = std::move(change.now->value);
+    }
+    keys_[change.key].push_back(std::move(version));
   }
-  if (request.has_delete_range()) {
-    auto& deletion = *request.mutable_delete_range();
-    return Delete(std::move(*deletion.mutable_key()), std::move(*deletion.mutable_range_end()));
-  }
-  if (request.has_compaction()) {
-    int64_t wanted = request.compaction().revision();
-    if (wanted > compact_revision() && wanted <= revision_) compactions_.push_back({wanted, revision_});
-    return Nothing();
-  }
-  return Nothing(LeavesKeysAlone(request) ? EffectKind::kNone : EffectKind::kForeign);
+  Effect effect = Nothing(EffectKind::kChange);
+  effect.request = *std::move(request);
+  effect.changes = sub;
+  return effect;
+}
+
+Execution KvModel::ExecuteAt(const Request& request, int64_t at, int64_t compacted, const Answer* answer) const {
+  return Execute(request, ModelView(*this, at, compacted), answer);
 }
 
 std::optional<ObservedKeyValue> KvModel::Get(std::string_view key, int64_t at) const {
@@ -216,17 +230,57 @@ std::optional<int64_t> KvModel::CompactedAt(int64_t revision) const {
   return std::nullopt;
 }
 
-std::optional<int64_t> KvModel::FirstAbsent(std::string_view key, int64_t from) const {
-  const History* history = Find(key);
-  if (history == nullptr || At(*history, from) == nullptr) return from;
-  for (const Version& version : *history) {
-    if (version.mod > from && version.create == 0) return version.mod;
+int64_t KvModel::CompactedBefore(int64_t revision) const {
+  int64_t compacted = -1;
+  for (const Compaction& compaction : compactions_) {
+    if (compaction.revision >= revision) break;
+    compacted = compaction.compacted;
+  }
+  return compacted;
+}
+
+std::optional<int64_t> KvModel::FirstAbsent(const Request& request, int64_t from) const {
+  for (int64_t at = from; at <= revision_; ++at) {
+    if (MayFail(request, ModelView(*this, at, -1), kErrorKeyNotFound)) return at;
   }
   return std::nullopt;
 }
 
 std::string KvModel::RangeTrouble(const Request& request, const Answer& answer, int64_t at) const {
   return checker::RangeTrouble(request, answer, Live(request.key, request.range_end, at));
+}
+
+uint32_t KvModel::Hash(int64_t revision, int64_t compacted) const {
+  std::map<std::string, const std::pair<const std::string, History>*> rows;  // those up to `revision`, in order of the bucket
+  std::map<std::string, const Version*> versions;
+  std::set<std::string> kept;  // the newest row of each key, unless it is a deletion
+  for (const auto& entry : keys_) {
+    const Version* newest = nullptr;
+    for (const Version& version : entry.second) {
+      if (version.mod > revision) break;
+      newest = &version;
+      std::string row = RowKey(version.mod, version.sub, version.create == 0);
+      rows[row] = &entry;
+      versions[row] = newest;
+    }
+    if (newest != nullptr && newest->create != 0) kept.insert(RowKey(newest->mod, newest->sub, false));
+  }
+  uint32_t crc = ExtendCrc32c(0, "key");
+  for (const auto& [row, entry] : rows) {
+    const Version& version = *versions[row];
+    if (version.mod <= compacted && !kept.empty() && !kept.contains(row)) continue;
+    mvccpb::KeyValue kv;
+    kv.set_key(entry->first);
+    if (version.create != 0) {
+      kv.set_create_revision(version.create);
+      kv.set_mod_revision(version.mod);
+      kv.set_version(version.version);
+      kv.set_value(version.value);
+    }
+    crc = ExtendCrc32c(crc, row);
+    crc = ExtendCrc32c(crc, kv.SerializeAsString());
+  }
+  return crc;
 }
 
 }  // namespace detcd::checker

@@ -4,7 +4,7 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
-#include "checker/revision_order.h"
+#include "checker/requests.h"
 
 namespace detcd::checker {
 namespace {

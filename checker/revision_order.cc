@@ -8,60 +8,16 @@
 namespace detcd::checker {
 namespace {
 
-std::string Shorten(const std::string& text) { return text.size() <= 24 ? text : text.substr(0, 21) + "..."; }
-
-std::string ShowRange(const Request& request) {
-  if (request.range_end.empty()) return Shorten(request.key);
-  if (request.range_end == std::string(1, '\0')) return absl::StrFormat("[%s, ...)", Shorten(request.key));
-  return absl::StrFormat("[%s, %s)", Shorten(request.key), Shorten(request.range_end));
-}
-
-std::string Show(const Effect& effect) {
-  if (effect.kind == EffectKind::kPut) {
-    return absl::StrFormat("put %s=%s", Shorten(effect.key), effect.ignore_value ? "(kept)" : Shorten(effect.value));
-  }
-  return "delete " + ShowRange(Request{.key = effect.key, .range_end = effect.range_end});
-}
-
-std::string Show(const std::vector<ObservedKeyValue>& kvs) {
-  if (kvs.empty()) return "none";
-  const ObservedKeyValue& kv = kvs.front();
-  return absl::StrFormat("%s=%s (create %d, mod %d, version %d)%s", Shorten(kv.key), Shorten(kv.value),
-                         kv.create_revision, kv.mod_revision, kv.version, kvs.size() > 1 ? " and more" : "");
+// Whether some range asks for a past revision.
+bool AsksForPast(const Request& request, bool inside) {
+  if (request.kind == OperationKind::kRange) return inside ? request.revision != 0 : request.revision > 0;
+  auto asks = [](const Request& operation) { return AsksForPast(operation, true); };
+  return std::ranges::any_of(request.success, asks) || std::ranges::any_of(request.failure, asks);
 }
 
 }  // namespace
 
-std::string Describe(const Operation& operation) {
-  const Request& request = operation.request;
-  std::string what;
-  switch (request.kind) {
-    case OperationKind::kPut:
-      what = absl::StrFormat("put %s=%s", Shorten(request.key),
-                             request.ignore_value ? "(kept)" : Shorten(request.value));
-      break;
-    case OperationKind::kDelete: what = "delete " + ShowRange(request); break;
-    case OperationKind::kRange:
-      what = (request.serializable ? "serializable range " : "range ") + ShowRange(request);
-      if (request.revision > 0) what += absl::StrFormat(" at revision %d", request.revision);
-      break;
-  }
-  return absl::StrFormat("operation %d (client %d: %s)", operation.id, operation.client, what);
-}
-
 RevisionOrder::RevisionOrder(Verdict& verdict) : verdict_(verdict) {}
-
-RevisionOrder::EffectKey RevisionOrder::KeyOf(const Request& request) {
-  if (request.kind == OperationKind::kPut) {
-    return {EffectKind::kPut, request.ignore_value, request.key, request.value};
-  }
-  return {EffectKind::kDelete, false, request.key, request.range_end};
-}
-
-RevisionOrder::EffectKey RevisionOrder::KeyOf(const Effect& effect) {
-  if (effect.kind == EffectKind::kPut) return {EffectKind::kPut, effect.ignore_value, effect.key, effect.value};
-  return {EffectKind::kDelete, false, effect.key, effect.range_end};
-}
 
 void RevisionOrder::Broken(std::string_view property, std::string_view trouble, const Record& record, std::string what,
                            uint64_t other) {
@@ -85,13 +41,12 @@ void RevisionOrder::OnCall(const Operation& operation) {
                                                  .compacted_at_call = model_.compact_revision()})
                    .second;
   CHECK(fresh);
-  if (operation.request.kind != OperationKind::kRange) {
-    unpaired_[KeyOf(operation.request)].operations.push_back(operation.id);
-  }
+  if (!ReadsOnly(operation.request)) unpaired_[EffectText(operation.request)].operations.push_back(operation.id);
 }
 
 void RevisionOrder::OnCommitted(const CommittedEntry& entry, Moment moment) {
   if (entry.is_conf_change) return;
+  const int64_t compacted = model_.compact_revision();
   Effect effect = model_.Apply(entry.data.view());
   if (effect.kind == EffectKind::kNone) return;
   if (effect.kind == EffectKind::kForeign) {
@@ -100,22 +55,34 @@ void RevisionOrder::OnCommitted(const CommittedEntry& entry, Moment moment) {
                     moment);
     return;
   }
-  Unpaired& unpaired = unpaired_[KeyOf(effect)];
-  unpaired.revisions.push_back(effect.revision);
-  made_.push_back(Made{.effect = std::move(effect), .committed = moment});
+  if (std::string_view error = StaticError(effect.request); !error.empty()) {
+    verdict_.Report(error == kErrorDuplicateKey ? "K9" : "K5", "a committed request that had to be refused",
+                    absl::StrFormat("revision %d (%s) was made by a request that had to be refused: %s", effect.revision,
+                                    Describe(effect.request), error),
+                    moment);
+    return;
+  }
+  if (effect.kind == EffectKind::kChange) {
+    by_revision_.push_back(made_.size());
+  } else {
+    compactions_[effect.request.revision] = made_.size();
+  }
+  std::string text = EffectText(effect.request);
+  Unpaired& unpaired = unpaired_[text];
+  unpaired.made.push_back(made_.size());
+  made_.push_back(Made{.effect = std::move(effect), .text = std::move(text), .compacted = compacted, .committed = moment});
   JudgeUnpaired(unpaired, moment);
 }
 
-// The i-th revision needs the i-th operation, called before the revision was committed.
+// The i-th effect needs the i-th operation, called before it was committed.
 void RevisionOrder::JudgeUnpaired(const Unpaired& unpaired, Moment moment) {
-  for (size_t i = 0; i < unpaired.revisions.size(); ++i) {
-    int64_t revision = unpaired.revisions[i];
-    const Made& made = made_[static_cast<size_t>(revision - 2)];
+  for (size_t i = 0; i < unpaired.made.size(); ++i) {
+    const Made& made = made_[unpaired.made[i]];
     if (i < unpaired.operations.size() &&
         records_.at(unpaired.operations[i]).operation.call.event < made.committed.event) {
       continue;
     }
-    std::string what = absl::StrFormat("revision %d (%s)", revision, Show(made.effect));
+    std::string what = absl::StrFormat("revision %d (%s)", made.effect.revision, Describe(made.effect.request));
     if (!unpaired.refused.empty()) {
       const Operation& refused = records_.at(unpaired.refused.front()).operation;
       verdict_.Report("K16", "a refused operation took effect",
@@ -125,7 +92,7 @@ void RevisionOrder::JudgeUnpaired(const Unpaired& unpaired, Moment moment) {
       return;
     }
     for (const Made& other : made_) {
-      if (&other == &made || KeyOf(other.effect) != KeyOf(made.effect)) continue;
+      if (&other == &made || other.text != made.text) continue;
       verdict_.Report("K15", "an operation took effect twice",
                       absl::StrFormat("%s repeats revision %d, and no other operation can have made it", what,
                                       other.effect.revision),
@@ -139,8 +106,8 @@ void RevisionOrder::JudgeUnpaired(const Unpaired& unpaired, Moment moment) {
 
 // The operation takes no place among the authors any more.
 void RevisionOrder::CloseWithoutEffect(Record& record, bool refused) {
-  if (record.operation.request.kind == OperationKind::kRange) return;
-  Unpaired& unpaired = unpaired_[KeyOf(record.operation.request)];
+  if (ReadsOnly(record.operation.request)) return;
+  Unpaired& unpaired = unpaired_[EffectText(record.operation.request)];
   std::erase(unpaired.operations, record.operation.id);
   if (refused) unpaired.refused.push_back(record.operation.id);
   JudgeUnpaired(unpaired, record.operation.end);
@@ -156,38 +123,37 @@ void RevisionOrder::OnEnd(const Operation& operation) {
     if (!verdict_.broken()) JudgeError(record);
     return;
   }
+  const Request& request = operation.request;
+  if (std::string_view error = StaticError(request); !error.empty()) {
+    Broken(error == kErrorDuplicateKey ? "K9" : "K5", "a request that had to be refused", record,
+           absl::StrFormat("was not refused with `%s`", error));
+    return;
+  }
   int64_t revision = operation.answer.header_revision;
   if (revision < 1 || revision > model_.revision()) {
-    bool write = operation.request.kind != OperationKind::kRange;
-    Broken(write ? "K17" : "K14", "an answer at a revision that is not committed", record,
+    Broken(ReadsOnly(request) ? "K14" : "K17", "an answer at a revision that is not committed", record,
            absl::StrFormat("was answered at revision %d while only %d is committed", revision, model_.revision()));
     return;
   }
-  switch (operation.request.kind) {
-    case OperationKind::kPut: JudgeWrite(record); break;
-    case OperationKind::kDelete:
-      if (operation.answer.count == 0) {
-        JudgeIdleDelete(record);
-      } else {
-        JudgeWrite(record);
-      }
-      break;
-    case OperationKind::kRange: JudgeRange(record); break;
+  if (request.kind == OperationKind::kCompact) {
+    JudgeCompaction(record);
+  } else if (request.kind == OperationKind::kHashKv) {
+    JudgeHash(record);
+  } else if (SaysItChanged(request, operation.answer)) {
+    JudgeChange(record);
+  } else {
+    JudgeIdle(record);
   }
   if (!verdict_.broken()) JudgeMember(record);
 }
 
-bool RevisionOrder::OwnRevision(Record& record) {
-  int64_t revision = record.operation.answer.header_revision;
-  if (revision < 2) {
-    Broken("K3", "a change without a new revision", record, "says it changed the store at revision 1");
-    return false;
-  }
-  Made& made = made_[static_cast<size_t>(revision - 2)];
-  EffectKey key = KeyOf(record.operation.request);
-  if (key != KeyOf(made.effect)) {
+// The operation says that it made that.
+bool RevisionOrder::Own(Record& record, size_t index) {
+  Made& made = made_[index];
+  const int64_t revision = made.effect.revision;
+  if (EffectText(record.operation.request) != made.text) {
     Broken("K5", "a revision with another effect", record,
-           absl::StrFormat("says it made revision %d, which is %s", revision, Show(made.effect)), made.owner);
+           absl::StrFormat("says it made revision %d, which is %s", revision, Describe(made.effect.request)), made.owner);
     return false;
   }
   if (made.owned) {
@@ -202,72 +168,176 @@ bool RevisionOrder::OwnRevision(Record& record) {
   }
   made.owned = true;
   made.owner = record.operation.id;
-  Unpaired& unpaired = unpaired_[key];
+  Unpaired& unpaired = unpaired_[made.text];
   std::erase(unpaired.operations, record.operation.id);
-  std::erase(unpaired.revisions, revision);
+  std::erase(unpaired.made, index);
   JudgeUnpaired(unpaired, record.operation.end);
   return !verdict_.broken();
 }
 
-void RevisionOrder::JudgeWrite(Record& record) {
-  if (!OwnRevision(record)) return;
+void RevisionOrder::JudgeChange(Record& record) {
   const Operation& operation = record.operation;
-  const Request& request = operation.request;
-  const Answer& answer = operation.answer;
-  int64_t revision = answer.header_revision;
-  std::vector<ObservedKeyValue> before;
-  if (request.prev_kv) before = model_.Live(request.key, request.range_end, revision - 1);
-  if (answer.kvs != before) {
-    Broken("K10", "a wrong previous pair", record,
-           absl::StrFormat("at revision %d shows as previous pair %s instead of %s", revision, Show(answer.kvs),
-                           Show(before)));
+  int64_t revision = operation.answer.header_revision;
+  if (revision < 2) {
+    Broken("K3", "a change without a new revision", record, "says it changed the store at revision 1");
     return;
   }
-  int64_t deleted = EffectAt(revision).deleted;
-  if (request.kind == OperationKind::kDelete && answer.count != deleted) {
-    Broken("K11", "a wrong number of deleted keys", record,
-           absl::StrFormat("at revision %d deleted %d keys instead of %d", revision, answer.count, deleted));
+  const size_t made = by_revision_[static_cast<size_t>(revision - 2)];
+  if (!Own(record, made)) return;
+  Execution right = model_.ExecuteAt(operation.request, revision - 1, made_[made].compacted, &operation.answer);
+  if (!right.trouble.empty()) {
+    Broken(right.property, "a wrong answer to a change", record,
+           absl::StrFormat("at revision %d %s", revision, right.trouble));
     return;
   }
   Settle(record, 2 * revision);
 }
 
-void RevisionOrder::JudgeIdleDelete(Record& record) {
-  const Operation& operation = record.operation;
-  int64_t revision = operation.answer.header_revision;
-  CloseWithoutEffect(record, false);
-  if (verdict_.broken()) return;
-  std::vector<ObservedKeyValue> live = model_.Live(operation.request.key, operation.request.range_end, revision);
-  if (!live.empty() || !operation.answer.kvs.empty()) {
-    Broken("K11", "a delete that missed keys", record,
-           absl::StrFormat("deleted nothing at revision %d, where %s exists", revision, Show(live)));
-    return;
-  }
-  Settle(record, 2 * revision + 1);
-}
-
-void RevisionOrder::JudgeRange(Record& record) {
+// A range, a delete of nothing, or a transaction that changed nothing.
+void RevisionOrder::JudgeIdle(Record& record) {
   const Operation& operation = record.operation;
   const Request& request = operation.request;
   int64_t revision = operation.answer.header_revision;
-  int64_t at = request.revision > 0 ? request.revision : revision;
-  if (at > revision) {
-    Broken("K13", "a read of the future", record, absl::StrFormat("was answered at revision %d", revision));
+  CloseWithoutEffect(record, false);
+  if (verdict_.broken()) return;
+  if (ReadsAreCompacted(record, request, request.kind == OperationKind::kTxn)) return;
+  Execution right = model_.ExecuteAt(request, revision, model_.CompactedBefore(revision), &operation.answer);
+  if (right.trouble.empty() && !right.error.empty()) {
+    Broken("K13", "a read that had to be refused", record,
+           absl::StrFormat("was answered at revision %d instead of refused: %s", revision, right.error));
     return;
   }
-  // A serializable read may be served by a member that has not seen the compaction.
-  if (at < record.compacted_at_call && request.revision > 0 && !request.serializable) {
+  if (right.trouble.empty() && !right.changes.empty()) {
+    Broken("K3", "a change without a new revision", record,
+           absl::StrFormat("says it changed nothing at revision %d, where it changes %s", revision,
+                           right.changes.front().key));
+    return;
+  }
+  bool local = ReadsLocally(request);
+  if (!right.trouble.empty()) {
+    std::string_view property = right.property == "K12" ? (local ? "R2" : "K5") : right.property;
+    Broken(property, "a wrong answer to a read", record, absl::StrFormat("at revision %d %s", revision, right.trouble));
+    return;
+  }
+  if (!local) Settle(record, 2 * revision + 1);
+}
+
+// What is asked of a revision that was compacted before the call. A member that serves from its own state may not have
+// seen the compaction.
+bool RevisionOrder::ReadsAreCompacted(Record& record, const Request& request, bool inside) {
+  const Operation& operation = record.operation;
+  if (request.kind == OperationKind::kRange && (inside ? request.revision != 0 : request.revision > 0)) {
+    if (request.revision >= record.compacted_at_call || ReadsLocally(operation.request)) return false;
     Broken("K13", "a read of a compacted revision", record,
            absl::StrFormat("was answered though revision %d was compacted before the call", record.compacted_at_call));
+    return true;
+  }
+  if (request.kind != OperationKind::kTxn) return false;
+  for (const Request& step : operation.answer.succeeded ? operation.request.success : operation.request.failure) {
+    if (step.kind == OperationKind::kRange && ReadsAreCompacted(record, step, true)) return true;
+  }
+  return false;
+}
+
+// The answer comes after the compaction was applied on the member that gives it.
+void RevisionOrder::JudgeCompaction(Record& record) {
+  const Operation& operation = record.operation;
+  auto made = compactions_.find(operation.request.revision);
+  if (made == compactions_.end()) {
+    Broken("C1", "a compaction that did not happen", record,
+           absl::StrFormat("was acknowledged while the compaction revision is %d", model_.compact_revision()));
     return;
   }
-  std::string trouble = model_.RangeTrouble(request, operation.answer, at);
-  if (!trouble.empty()) {
-    Broken(request.revision > 0 ? "K13" : (request.serializable ? "R2" : "K5"), "a wrong answer to a range", record,
-           absl::StrFormat("at revision %d shows %s", at, trouble));
+  const int64_t applied_at = made_[made->second].effect.revision;
+  if (!Own(record, made->second)) return;
+  if (operation.answer.header_revision < applied_at) {
+    Broken("C1", "a compaction acknowledged before it was applied", record,
+           absl::StrFormat("was acknowledged at revision %d, and took effect at %d", operation.answer.header_revision,
+                           applied_at));
     return;
   }
-  if (!request.serializable) Settle(record, 2 * revision + 1);
+  Settle(record, 2 * operation.answer.header_revision + 1);
+}
+
+// Of the state of one member. A stored result may have been made at its own compaction, before which another one was the
+// last.
+void RevisionOrder::JudgeHash(Record& record) {
+  const Operation& operation = record.operation;
+  const Answer& answer = operation.answer;
+  const int64_t asked = operation.request.revision;
+  const int64_t revision = answer.header_revision;
+  const int64_t hashed = answer.hash_revision;
+  if (hashed > revision || (asked > 0 && hashed != asked) || (asked == 0 && hashed < 1)) {
+    Broken("H2", "a hash of another revision", record,
+           absl::StrFormat("has the hash of revision %d at revision %d", hashed, revision));
+    return;
+  }
+  const int64_t compacted = answer.compact_revision;
+  const bool known = compacted == -1 || compactions_.contains(compacted);
+  const auto stored = compactions_.find(hashed);
+  const bool is_stored = stored != compactions_.end() && made_[stored->second].compacted == compacted;
+  if (!known || (!is_stored && (compacted < model_.CompactedBefore(revision) || compacted > hashed))) {
+    Broken("H2", "a hash with a wrong compaction revision", record,
+           absl::StrFormat("at revision %d has compaction revision %d while %d is the last", revision, compacted,
+                           model_.compact_revision()));
+    return;
+  }
+  auto [first, fresh] = hashes_.emplace(std::pair(hashed, compacted), std::pair(operation.id, answer.hash));
+  if (!fresh && first->second.second != answer.hash) {
+    Broken("H1", "different hashes of one state", record,
+           absl::StrFormat("has hash %d of revision %d compacted at %d, where operation %d had %d", answer.hash, hashed,
+                           compacted, first->second.first, first->second.second),
+           first->second.first);
+    return;
+  }
+  if (!fresh) return;
+  const uint32_t right = model_.Hash(hashed, compacted);
+  if (right == answer.hash) return;
+  Broken("H2", "a hash that is not the model's", record,
+         absl::StrFormat("has hash %d of revision %d compacted at %d instead of %d", answer.hash, hashed, compacted, right));
+}
+
+void RevisionOrder::JudgeFutureRevision(Record& record) {
+  const Request& request = record.operation.request;
+  int64_t seen = record.seen_at_call.kappa / 2;
+  int64_t asked = HighestAsked(request);
+  if (asked > 1 && (ReadsLocally(request) || asked > seen)) return;
+  Broken("K13", "a false future revision", record,
+         absl::StrFormat("was refused for a revision of the future though revision %d was seen before the call", seen),
+         record.seen_at_call.operation);
+}
+
+void RevisionOrder::JudgeCompacted(Record& record) {
+  const Request& request = record.operation.request;
+  const int64_t seen = std::max<int64_t>(record.seen_at_call.kappa / 2, 1);
+  std::optional<int64_t> compacted_at;
+  bool possible = true;
+  if (request.kind == OperationKind::kCompact) {
+    if (request.revision < 0) return;  // as if -1 had been compacted from the start
+    compacted_at = model_.CompactedAt(request.revision - 1);
+  } else if (request.kind == OperationKind::kTxn) {
+    // The earliest compaction that takes away what some operation asks for.
+    possible = AsksForPast(request, false);
+    for (const std::vector<Request>* branch : {&request.success, &request.failure}) {
+      for (const Request& step : *branch) {
+        if (!AsksForPast(step, true)) continue;
+        if (step.kind == OperationKind::kTxn || step.revision < -1) return;  // refused whatever is compacted, or nested
+        auto at = model_.CompactedAt(step.revision);
+        if (at.has_value()) compacted_at = std::min(compacted_at.value_or(*at), *at);
+      }
+    }
+  } else if (request.streamed && request.revision <= 0) {
+    compacted_at = model_.CompactedAt(seen);  // while the stream was under way
+  } else {
+    possible = request.revision > 0;
+    compacted_at = model_.CompactedAt(request.revision);
+  }
+  if (possible && compacted_at.has_value()) {
+    if (!ReadsLocally(request)) Settle(record, std::max(record.seen_at_call.kappa, 2 * *compacted_at + 1));
+    return;
+  }
+  Broken("K13", "a false compacted revision", record,
+         absl::StrFormat("was refused as compacted while the compaction revision is %d", model_.compact_revision()));
 }
 
 // Places a definite error that is a statement about the state; errors that state nothing about it need no place.
@@ -275,34 +345,25 @@ void RevisionOrder::JudgeError(Record& record) {
   const Operation& operation = record.operation;
   const Request& request = operation.request;
   const std::string& error = operation.answer.error;
-  bool is_range = request.kind == OperationKind::kRange;
-  int64_t seen = record.seen_at_call.kappa / 2;  // the revision at the earliest place
-  if (error == kErrorFutureRevision) {
-    bool possible = is_range && request.revision > 1 && (request.serializable || request.revision > seen);
-    if (possible) return;
-    Broken("K13", "a false future revision", record,
-           absl::StrFormat("was refused as a read of the future though revision %d was seen before the call", seen),
-           record.seen_at_call.operation);
-  } else if (error == kErrorCompacted) {
-    auto compacted_at = model_.CompactedAt(request.revision);
-    if (is_range && request.revision > 0 && compacted_at.has_value()) {
-      if (!request.serializable) Settle(record, std::max(record.seen_at_call.kappa, 2 * *compacted_at + 1));
-      return;
-    }
-    Broken("K13", "a false compacted revision", record,
-           absl::StrFormat("was refused as compacted while the compaction revision is %d", model_.compact_revision()));
-  } else if (error == kErrorKeyNotFound) {
-    auto absent = model_.FirstAbsent(request.key, std::max<int64_t>(seen, 1));
-    if (request.kind == OperationKind::kPut && request.ignore_value && absent.has_value()) {
+  const std::string_view earned = StaticError(request);
+  if (IsStaticError(error) && error != earned) {
+    bool keeps = error == kErrorValueProvided;
+    Broken(keeps ? "K18" : (error == kErrorDuplicateKey ? "K9" : "K5"), "a false refusal", record,
+           absl::StrFormat("was refused with `%s`, which its request does not earn", error));
+    return;
+  }
+  if (error == kErrorFutureRevision || error == kErrorCompacted || error == kErrorKeyNotFound) {
+    if (!earned.empty()) {
+      Broken("K5", "a request that had to be refused", record,
+             absl::StrFormat("was refused with `%s` instead of `%s`", error, earned));
+    } else if (error == kErrorFutureRevision) {
+      JudgeFutureRevision(record);
+    } else if (error == kErrorCompacted) {
+      JudgeCompacted(record);
+    } else if (auto absent = model_.FirstAbsent(request, std::max<int64_t>(record.seen_at_call.kappa / 2, 1))) {
       Settle(record, std::max(record.seen_at_call.kappa, 2 * *absent + 1));
-      return;
-    }
-    Broken("K18", "a false key not found", record, "was refused though its key existed all the time");
-  } else if (error == kErrorEmptyKey) {
-    if (!request.key.empty()) Broken("K5", "a false empty key", record, "was refused for an empty key");
-  } else if (error == kErrorValueProvided) {
-    if (!request.ignore_value || request.value.empty()) {
-      Broken("K18", "a false value provided", record, "was refused for a value it does not have");
+    } else {
+      Broken("K18", "a false key not found", record, "was refused though its key existed all the time");
     }
   }
 }

@@ -6,7 +6,8 @@
 #include <utility>
 
 #include "absl/container/flat_hash_set.h"
-#include "checker/kv_model.h"
+#include "checker/execution.h"
+#include "checker/requests.h"
 #include "checker/search_facts.h"
 #include "core/base/check.h"
 #include "core/base/digest.h"
@@ -71,7 +72,7 @@ class TimeList {
 };
 
 // Searches the orders of one part.
-class PartSearch {
+class PartSearch final : private StateView {
  public:
   PartSearch(const Facts& facts, const std::vector<uint32_t>& part, uint64_t salt, uint32_t bits)
       : all_(facts),
@@ -80,7 +81,8 @@ class PartSearch {
         mask_{bits >= 128 ? ~uint64_t{0} : (bits <= 64 ? 0 : (uint64_t{1} << (bits - 64)) - 1),
               bits >= 64 ? ~uint64_t{0} : (uint64_t{1} << bits) - 1},
         slots_(facts.keys.size()),
-        done_(facts.facts.size()) {
+
+        taken_(facts.history.size()) {
     for (uint32_t fact : part) {
       const Fact& f = all_.facts[fact];
       if (!f.claim.must) {
@@ -173,9 +175,17 @@ class PartSearch {
     for (size_t i = floats_left_.head(); i != floating_.size(); i = floats_left_.next(i)) {
       const Fact& fact = all_.facts[floating_[i]];
       if (fact.claim.end > change.claim.call) return false;
-      if (revisions_ || (fact.first < change.last && change.first < fact.last)) return true;
+      if (revisions_ || Touches(change, fact)) return true;
     }
     return false;
+  }
+
+  // kValues: whether `change` may change what `fact` shows; as the kernel sees it, where ranges have gaps.
+  bool Touches(const Fact& change, const Fact& fact) const {
+    if (change.kind != FactKind::kTxn && fact.kind != FactKind::kTxn) {
+      return fact.first < change.last && change.first < fact.last;
+    }
+    return MayTouch(all_.history[change.claim.place.operation].request, all_.history[fact.claim.place.operation].request);
   }
 
   // --- cut points ---
@@ -210,7 +220,8 @@ class PartSearch {
       if (revisions_) made.push_back(fact.revision);
       if (revisions_ || fact.ignore_value) continue;  // the latter leaves all values as they are
       for (uint32_t key = fact.first; key < fact.last; ++key) {
-        bool last = fact.claim.call > last_end[key];  // in every order it is the last change of the key so far
+        // In every order it is the last change of the key so far. A transaction may not touch it at all.
+        bool last = fact.claim.call > last_end[key] && fact.kind != FactKind::kTxn;
         if (last != certain[key]) uncertain = last ? uncertain - 1 : uncertain + 1;
         certain[key] = last;
         last_end[key] = std::max(last_end[key], fact.claim.end);
@@ -285,7 +296,8 @@ class PartSearch {
       const Fact& f = all_.facts[fact];
       if (f.claim.call >= cursor.first_end) break;
       ++cursor.optional;
-      if (done_[fact] || (f.elder != kNoNumber && !done_[f.elder])) continue;
+      if (taken_[f.claim.place.operation]) continue;
+      if (f.elder != kNoNumber && !taken_[all_.facts[f.elder].claim.place.operation]) continue;
       if (author != nullptr && !MayBe(f, *author)) continue;
       if (!revisions_ && !IsNeededNext(f)) continue;
       if (Fits(fact) && !FloatingComesFirst(f)) return fact;
@@ -296,7 +308,8 @@ class PartSearch {
 
   // Whether a fact without an answer agrees with what pairs tell of the revision it would make.
   bool MayBe(const Fact& fact, const Author& author) const {
-    if (fact.kind != FactKind::kPut || fact.first != author.key) return false;
+    if (fact.kind == FactKind::kTxn) return true;  // seen when it is tried
+    if (fact.kind != FactKind::kPut || (author.key != kNoNumber && fact.first != author.key)) return false;
     uint32_t value = fact.ignore_value ? slots_[fact.first].value : fact.value;
     return author.value == kNoNumber || author.value == value;
   }
@@ -304,7 +317,14 @@ class PartSearch {
   // kValues: whether a fact in reach may be the next after `unanswered` that must be. One without an answer can be moved
   // behind all that does not touch its keys, and is void where the next change of them hides it: so a put stands before
   // one that shows it (with no others between that must be), a delete before one that touches its keys.
+  // A transaction may be needed for what it finds: it is considered everywhere, and whatever it names may stand before it.
   bool IsNeededNext(const Fact& unanswered) const {
+    if (unanswered.kind == FactKind::kTxn) return true;
+    for (uint32_t other : optional_) {
+      const Fact& fact = all_.facts[other];
+      if (fact.kind != FactKind::kTxn || taken_[fact.claim.place.operation]) continue;
+      if (fact.first < unanswered.last && unanswered.first < fact.last) return true;
+    }
     auto needs = [&](const Fact& fact) {
       if (unanswered.kind == FactKind::kPut) return ShowsPresence(fact, unanswered);
       return fact.first < unanswered.last && unanswered.first < fact.last;
@@ -332,6 +352,8 @@ class PartSearch {
       case FactKind::kAbsent: return CountLive(fact) == 0;
       case FactKind::kPut: return PutFits(fact);
       case FactKind::kDelete: return DeleteFits(fact);
+      case FactKind::kTxn: return TxnFits(fact);
+      case FactKind::kTxnError: return MayFail(RequestOf(fact), *this, all_.history[fact.claim.place.operation].answer.error);
       case FactKind::kRange:
         if (fact.pinned && fact.revision != revision_) return false;
         return fact.plain ? PairsAreLive(fact) : RangeFits(fact);
@@ -353,6 +375,39 @@ class PartSearch {
     if (!fact.answered) return live > 0;
     return live == fact.count && (!fact.shows_pairs || PairsAreLive(fact));
   }
+
+  const Request& RequestOf(const Fact& fact) const { return all_.history[fact.claim.place.operation].request; }
+
+  Execution Run(const Fact& fact) const {
+    const Operation& operation = all_.history[fact.claim.place.operation];
+    return Execute(operation.request, *this, fact.answered ? &operation.answer : nullptr, fact.claim.place.guess);
+  }
+
+  bool TxnFits(const Fact& fact) const {
+    if (fact.pinned && fact.revision != revision_ + (fact.reads_only ? 0 : 1)) return false;
+    const Execution execution = Run(fact);
+    if (!execution.error.empty() || !execution.trouble.empty()) return false;
+    return execution.changes.empty() == fact.reads_only;  // one without an answer that changes nothing needs no place
+  }
+
+  // --- StateView ---
+
+  int64_t revision() const override { return revision_; }
+  std::vector<ObservedKeyValue> Live(const std::string& key, const std::string& range_end) const override {
+    std::vector<ObservedKeyValue> live;
+    auto number = static_cast<uint32_t>(std::ranges::lower_bound(all_.keys, key) - all_.keys.begin());
+    for (; number < slots_.size() && InRange(all_.keys[number], key, range_end); ++number) {
+      if (!slots_[number].live) continue;
+      FactPair pair = PairAt(number);
+      live.push_back({all_.keys[number], all_.values[pair.value], pair.create, pair.mod, pair.version});
+    }
+    return live;
+  }
+  std::optional<std::vector<ObservedKeyValue>> LiveAt(const std::string&, const std::string&, int64_t) const override {
+    return std::nullopt;
+  }
+  int64_t compact_revision() const override { return -1; }
+  Evidence evidence() const override { return all_.evidence; }
 
   int64_t CountLive(const Fact& fact) const {
     int64_t live = 0;
@@ -413,9 +468,12 @@ class PartSearch {
 
   void Place(uint32_t number, bool forced, const Cursor& cursor) {
     const Fact& fact = all_.facts[number];
+    Execution txn;
+    if (fact.kind == FactKind::kTxn && !fact.reads_only) txn = Run(fact);
     stack_.push_back({number, forced, cursor, undo_.size(), print_, revision_});
-    print_.Toggle(Draw(salt_, 0, number));
-    done_[number] = true;
+    // A transaction without an answer is placed once, whatever its branches.
+    print_.Toggle(Draw(salt_, 0, fact.claim.must ? number : all_.facts.size() + fact.claim.place.operation));
+    if (!fact.claim.must) taken_[fact.claim.place.operation] = true;
     Count(fact, false);
     if (fact.claim.must && fact.claim.floating) {
       floats_left_.Take(place_[number]);
@@ -425,7 +483,9 @@ class PartSearch {
     }
     if (fact.reads_only) return;
     ++revision_;
-    if (fact.kind == FactKind::kPut) {
+    if (fact.kind == FactKind::kTxn) {
+      for (const Change& change : txn.changes) Apply(change);
+    } else if (fact.kind == FactKind::kPut) {
       Slot slot = slots_[fact.first];
       if (!slot.live) slot = {.live = true, .create = revision_};
       if (!fact.ignore_value) slot.value = fact.value;
@@ -439,6 +499,16 @@ class PartSearch {
     }
   }
 
+  void Apply(const Change& change) {
+    auto key = static_cast<uint32_t>(std::ranges::lower_bound(all_.keys, change.key) - all_.keys.begin());
+    if (!change.now.has_value()) return Set(key, {});
+    Set(key, {.live = true,
+              .value = all_.value_numbers.at(change.now->value),
+              .create = change.now->create_revision,
+              .mod = change.now->mod_revision,
+              .version = change.now->version});
+  }
+
   void TakeBack() {
     const Frame frame = stack_.back();
     stack_.pop_back();
@@ -449,7 +519,7 @@ class PartSearch {
     }
     print_ = frame.before;
     revision_ = frame.revision_before;
-    done_[frame.fact] = false;
+    if (!fact.claim.must) taken_[fact.claim.place.operation] = false;
     if (fact.claim.must && fact.claim.floating) {
       floats_left_.PutBack(place_[frame.fact]);
     } else if (fact.claim.must) {
@@ -491,11 +561,11 @@ class PartSearch {
   // The state, and how it came about.
   std::vector<Slot> slots_;                   // by key
   int64_t revision_ = 1;
-  std::vector<bool> done_;                    // by fact
+  std::vector<bool> taken_;                   // by operation without an answer: one of its facts is placed
   size_t must_left_ = 0;
   size_t optional_placed_ = 0;
   size_t musts_placed_ = 0;                   // without floating ones
-  Fingerprint print_;                         // of done_ and slots_
+  Fingerprint print_;                         // of what is placed, and of slots_
   std::vector<Frame> stack_;
   std::vector<Undo> undo_;
 
@@ -570,6 +640,7 @@ SearchResult Search(std::span<const Operation> history, const SearchOptions& opt
   if (attempt.verdict == SearchVerdict::kIllegal && options.confirm) {
     attempt = SearchParts(facts, kSalts[1], 128, options.steps_max, result.steps);
   }
+  if (attempt.verdict == SearchVerdict::kIllegal && !facts.complete) attempt.verdict = SearchVerdict::kUndetermined;
   result.verdict = attempt.verdict;
   if (result.verdict != SearchVerdict::kLegal) return result;
   result.order = Merge(facts, attempt.orders);

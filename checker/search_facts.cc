@@ -5,7 +5,8 @@
 #include <tuple>
 #include <utility>
 
-#include "checker/revision_order.h"
+#include "checker/execution.h"
+#include "checker/requests.h"
 
 namespace detcd::checker {
 namespace {
@@ -22,7 +23,8 @@ bool ListsAll(const Fact& fact) {
     case FactKind::kDelete: return fact.shows_pairs || fact.count == 0;
     case FactKind::kRange: return fact.plain;
     case FactKind::kAbsent: return true;
-    case FactKind::kRevision: case FactKind::kBelow: case FactKind::kAbove: case FactKind::kImpossible: return false;
+    case FactKind::kTxn: case FactKind::kTxnError: case FactKind::kRevision: case FactKind::kBelow:
+    case FactKind::kAbove: case FactKind::kImpossible: return false;
   }
   return false;
 }
@@ -55,8 +57,11 @@ class Maker {
       Fact fact = MakeFact(claim);
       (claim.must ? result_.facts : unanswered).push_back(std::move(fact));
     }
-    for (Fact& fact : unanswered) {
-      if (CanBeNeeded(fact)) result_.facts.push_back(std::move(fact));
+    // What a transaction without an answer needs cannot be told from answers: it stays, and so does what it may need.
+    for (bool txns : {true, false}) {
+      for (Fact& fact : unanswered) {
+        if ((fact.kind == FactKind::kTxn) == txns && (txns || CanBeNeeded(fact))) result_.facts.push_back(fact);
+      }
     }
     std::ranges::stable_sort(result_.facts, {}, [](const Fact& fact) { return fact.claim.call; });
     LinkElders();
@@ -65,13 +70,23 @@ class Maker {
   }
 
  private:
+  void NumberPuts(const Request& request) {
+    if (request.kind == OperationKind::kTxn) {
+      for (const Request& operation : request.success) NumberPuts(operation);
+      for (const Request& operation : request.failure) NumberPuts(operation);
+    }
+    if (request.kind != OperationKind::kPut) return;
+    result_.keys.push_back(request.key);
+    if (request.ignore_value) return;
+    auto number = static_cast<uint32_t>(result_.values.size());
+    if (result_.value_numbers.emplace(request.value, number).second) result_.values.push_back(request.value);
+  }
+
   void NumberKeysAndValues() {
     for (const Operation& operation : result_.history) {
-      if (operation.request.kind != OperationKind::kPut) continue;
-      result_.keys.push_back(operation.request.key);
-      if (operation.request.ignore_value) continue;
-      auto [it, fresh] = values_.emplace(operation.request.value, static_cast<uint32_t>(result_.values.size()));
-      if (fresh) result_.values.push_back(operation.request.value);
+      NumberPuts(operation.request);
+      if (operation.outcome == Outcome::kAnswered || operation.outcome == Outcome::kRefused) continue;
+      if (GuessesNeeded(operation.request, result_.evidence) > kGuessesMax) result_.complete = false;
     }
     std::ranges::sort(result_.keys);
     result_.keys.erase(std::unique(result_.keys.begin(), result_.keys.end()), result_.keys.end());
@@ -81,11 +96,12 @@ class Maker {
     return static_cast<uint32_t>(std::ranges::lower_bound(result_.keys, key) - result_.keys.begin());
   }
   uint32_t ValueNumber(const std::string& value) const {
-    auto it = values_.find(value);
-    return it == values_.end() ? kNoNumber : it->second;
+    auto it = result_.value_numbers.find(value);
+    return it == result_.value_numbers.end() ? kNoNumber : it->second;
   }
 
   void SetKeys(Fact& fact, const Request& request) const {
+    if (request.kind == OperationKind::kTxn) return SetTxnKeys(fact, request);
     fact.first = LowerBound(request.key);
     if (request.range_end.empty() || request.kind == OperationKind::kPut) {
       bool known = fact.first < result_.keys.size() && result_.keys[fact.first] == request.key;
@@ -94,6 +110,20 @@ class Maker {
       fact.last = static_cast<uint32_t>(result_.keys.size());
     } else {
       fact.last = std::max(fact.first, LowerBound(request.range_end));
+    }
+  }
+
+  void SetTxnKeys(Fact& fact, const Request& request) const {
+    bool any = false;
+    std::vector<KeyRange> ranges = ReadRanges(request);
+    for (const KeyRange& written : WrittenRanges(request)) ranges.push_back(written);
+    for (const KeyRange& range : ranges) {
+      Fact one;
+      SetKeys(one, {.key = range.key, .range_end = range.range_end});
+      if (one.first == one.last) continue;
+      fact.first = any ? std::min(fact.first, one.first) : one.first;
+      fact.last = std::max(fact.last, one.last);
+      any = true;
     }
   }
 
@@ -117,6 +147,12 @@ class Maker {
     fact.revision = answer.header_revision;
     switch (claim.place.part) {
       case Part::kEffect:
+        if (request.kind == OperationKind::kTxn) {
+          fact.kind = FactKind::kTxn;
+          fact.reads_only = fact.answered && !SaysItChanged(request, answer);
+          fact.pinned = fact.answered && revisions;
+          break;
+        }
         fact.kind = request.kind == OperationKind::kPut ? FactKind::kPut : FactKind::kDelete;
         fact.value = fact.kind == FactKind::kPut && !request.ignore_value ? ValueNumber(request.value) : kNoNumber;
         fact.ignore_value = request.ignore_value;
@@ -142,15 +178,29 @@ class Maker {
         break;
       case Part::kError: fact.kind = MakeError(fact, request, answer.error); break;
     }
+    if (fact.claim.place.part != Part::kError && !StaticError(request).empty()) fact.kind = FactKind::kImpossible;
     return fact;
   }
 
   static FactKind MakeError(Fact& fact, const Request& request, const std::string& error) {
+    if (IsStaticError(error) || !StaticError(request).empty()) return FactKind::kImpossible;
     fact.revision = request.revision;
-    bool is_range = request.kind == OperationKind::kRange;
-    if (error == kErrorKeyNotFound && request.kind == OperationKind::kPut && request.ignore_value) return FactKind::kAbsent;
-    if (error == kErrorFutureRevision && is_range) return FactKind::kBelow;
-    if (error == kErrorCompacted && is_range && request.revision > 0) return FactKind::kAbove;
+    switch (request.kind) {
+      case OperationKind::kTxn: return FactKind::kTxnError;
+      case OperationKind::kPut:
+        if (error == kErrorKeyNotFound && (request.ignore_value || request.ignore_lease)) return FactKind::kAbsent;
+        break;
+      case OperationKind::kCompact:
+        if (error == kErrorFutureRevision) return FactKind::kBelow;
+        if (error == kErrorCompacted) --fact.revision;  // it may be that revision itself
+        if (error == kErrorCompacted) return FactKind::kAbove;
+        break;
+      case OperationKind::kRange:
+        if (error == kErrorFutureRevision) return FactKind::kBelow;
+        if (error == kErrorCompacted && request.revision > 0) return FactKind::kAbove;
+        break;
+      case OperationKind::kDelete: case OperationKind::kHashKv: break;
+    }
     return FactKind::kImpossible;
   }
 
@@ -164,17 +214,19 @@ class Maker {
       uint32_t first = std::max(fact.first, other.first);
       uint32_t last = std::min(fact.last, other.last);
       if (first >= last || other.claim.end < fact.claim.call) continue;
+      if (other.kind == FactKind::kTxn || other.kind == FactKind::kTxnError) return true;
       if (fact.kind == FactKind::kPut ? ShowsPresence(other, fact) : ShowsAbsence(other, first, last)) return true;
     }
     return false;
   }
 
   void LinkElders() {
-    std::map<std::tuple<FactKind, bool, uint32_t, uint32_t, uint32_t>, uint32_t> latest;
+    std::map<std::pair<std::string, uint32_t>, uint32_t> latest;  // by effect and guess
     for (uint32_t i = 0; i < result_.facts.size(); ++i) {
       Fact& fact = result_.facts[i];
       if (fact.claim.must) continue;
-      auto [it, fresh] = latest.emplace(std::tuple(fact.kind, fact.ignore_value, fact.first, fact.last, fact.value), i);
+      const std::string effect = EffectText(result_.history[fact.claim.place.operation].request);
+      auto [it, fresh] = latest.emplace(std::pair(effect, fact.claim.place.guess), i);
       if (!fresh) fact.elder = std::exchange(it->second, i);
     }
   }
@@ -184,27 +236,33 @@ class Maker {
       const Fact& fact = result_.facts[i];
       if (fact.pinned) result_.revision_max = std::max(result_.revision_max, fact.revision);
       if (fact.pinned && !fact.reads_only) result_.authors[fact.revision].owner = i;
-      bool shows_values = !result_.history[fact.claim.place.operation].request.keys_only;
-      for (const FactPair& pair : fact.pairs) {
-        result_.revision_max = std::max(result_.revision_max, pair.mod);
-        Author& author = result_.authors[pair.mod];
-        author.key = pair.key;
-        if (shows_values) author.value = pair.value;
+      const Operation& operation = result_.history[fact.claim.place.operation];
+      if (!fact.answered) continue;
+      for (const ShownPair& pair : ShownPairs(operation.request, operation.answer)) {
+        result_.revision_max = std::max(result_.revision_max, pair.kv->mod_revision);
+        Author& author = result_.authors[pair.kv->mod_revision];
+        author.key = NumberPairs({*pair.kv}).front().key;
+        if (pair.has_value) author.value = ValueNumber(pair.kv->value);
       }
       if (fact.kind == FactKind::kAbove) result_.revision_max = std::max(result_.revision_max, fact.revision + 1);
+      if (fact.kind == FactKind::kTxnError) {
+        result_.revision_max = std::max(result_.revision_max, HighestAsked(operation.request) + 1);
+      }
     }
     // A key that was not found may need one more delete each.
-    result_.revision_max += std::ranges::count(result_.facts, FactKind::kAbsent, &Fact::kind);
+    result_.revision_max += std::ranges::count_if(result_.facts, [](const Fact& fact) {
+      return fact.kind == FactKind::kAbsent || fact.kind == FactKind::kTxnError;
+    });
   }
 
   Facts result_;
-  std::map<std::string, uint32_t> values_;
 };
 
 }  // namespace
 
 bool ShowsPresence(const Fact& fact, const Fact& put) {
   if (fact.first > put.first || put.first >= fact.last) return false;
+  if (fact.kind == FactKind::kTxn || fact.kind == FactKind::kTxnError) return true;
   if (!ListsAll(fact)) return fact.kind != FactKind::kPut || fact.ignore_value;  // its count may need the presence
   return std::ranges::any_of(
       fact.pairs, [&](const FactPair& pair) { return pair.key == put.first && pair.value == put.value; });

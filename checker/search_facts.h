@@ -27,6 +27,8 @@ struct FactPair {
 
 enum class FactKind : uint8_t {
   kPut, kDelete,
+  kTxn,         // as its answer says, or without one: as it comes
+  kTxnError,    // a transaction refused for what the state was
   kRange,       // shows pairs
   kRevision,    // only stands at a revision
   kAbsent,      // key not found
@@ -42,7 +44,7 @@ struct Fact {
   bool answered = true;         // false: without an answer, fits wherever it changes something
   bool pinned = false;          // kAll: stands at `revision` (put, deletion of something: makes it)
   int64_t revision = 0;
-  uint32_t first = 0;           // keys [first, last)
+  uint32_t first = 0;           // keys [first, last); of a transaction: from the first to the last that it names
   uint32_t last = 0;
   uint32_t value = kNoNumber;   // put
   bool ignore_value = false;    // put
@@ -65,9 +67,11 @@ struct Facts {
   std::vector<Operation> history;         // as the evidence sees it
   std::vector<std::string> keys;          // ascending: all that were ever put
   std::vector<std::string> values;        // by number, in order of first use
+  std::map<std::string, uint32_t> value_numbers;
   std::vector<Fact> facts;                // in order of call; only such without an answer that can be needed
   std::map<int64_t, Author> authors;      // kAll, by revision
   int64_t revision_max = 1;               // kAll: no answer can need a higher one
+  bool complete = true;                   // false: some ways in which a transaction may have taken effect are left out
 };
 
 Facts MakeFacts(std::span<const Operation> history, Evidence evidence);

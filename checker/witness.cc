@@ -2,11 +2,14 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
+#include <set>
+#include <tuple>
 #include <utility>
 
 #include "absl/strings/str_format.h"
-#include "checker/kv_model.h"
-#include "checker/revision_order.h"
+#include "checker/execution.h"
+#include "checker/requests.h"
 
 namespace detcd::checker {
 namespace {
@@ -19,14 +22,8 @@ bool IsError(const Operation& operation) {
   return operation.outcome == Outcome::kRefused || !operation.answer.error.empty();
 }
 
-// Whether the ranges of two operations may share a key.
-bool Overlap(const Operation& a, const Operation& b) {
-  return InRange(a.request.key, b.request.key, b.request.range_end) ||
-         InRange(b.request.key, a.request.key, a.request.range_end);
-}
-
 // The store, replayed place by place.
-class Replay {
+class Replay final : public StateView {
  public:
   Replay(std::span<const Operation> history, Evidence evidence) : history_(history), evidence_(evidence) {}
 
@@ -36,7 +33,7 @@ class Replay {
     if (evidence_ == Evidence::kValues) operation = WithoutRevisions(std::move(operation));
     const Request& request = operation.request;
     switch (place.part) {
-      case Part::kEffect: return EffectTrouble(operation);
+      case Part::kEffect: return EffectTrouble(operation, place.guess);
       case Part::kCurrent:
         if (std::string trouble = RevisionTrouble(operation.answer.header_revision); !trouble.empty()) return trouble;
         return PairsTrouble(operation);
@@ -44,75 +41,69 @@ class Replay {
         if (std::string trouble = RevisionTrouble(request.revision); !trouble.empty()) return trouble;
         return PairsTrouble(operation);
       case Part::kHeader:
-        if (request.revision > revision_) return absl::StrFormat("reads the future of revision %d", revision_);
+        if (request.revision > revision_) return absl::StrFormat("is about the future of revision %d", revision_);
         return RevisionTrouble(operation.answer.header_revision);
       case Part::kError: return ErrorTrouble(operation);
     }
     return {};
   }
 
- private:
-  std::vector<ObservedKeyValue> Live(const Request& request) const {
+  int64_t revision() const override { return revision_; }
+  std::vector<ObservedKeyValue> Live(const std::string& key, const std::string& range_end) const override {
     std::vector<ObservedKeyValue> live;
-    for (const auto& [key, kv] : pairs_) {
-      if (!InRange(key, request.key, request.range_end)) continue;
-      live.push_back(kv);
-      if (evidence_ == Evidence::kValues) live.back() = {.key = kv.key, .value = kv.value};
+    for (const auto& [name, kv] : pairs_) {
+      if (InRange(name, key, range_end)) live.push_back(kv);
     }
     return live;
   }
+  std::optional<std::vector<ObservedKeyValue>> LiveAt(const std::string&, const std::string&, int64_t) const override {
+    return std::nullopt;
+  }
+  int64_t compact_revision() const override { return -1; }
+  Evidence evidence() const override { return evidence_; }
 
+ private:
   std::string RevisionTrouble(int64_t wanted) const {
     if (evidence_ == Evidence::kValues || wanted == revision_) return {};
     return absl::StrFormat("stands at revision %d instead of %d", revision_, wanted);
   }
 
   std::string PairsTrouble(const Operation& operation) const {
-    if (evidence_ == Evidence::kValues) return ValuesTrouble(operation.request, operation.answer, Live(operation.request));
-    return RangeTrouble(operation.request, operation.answer, Live(operation.request));
+    const Request& request = operation.request;
+    std::vector<ObservedKeyValue> live = Live(request.key, request.range_end);
+    if (evidence_ == Evidence::kValues) return ValuesTrouble(request, operation.answer, std::move(live));
+    return RangeTrouble(request, operation.answer, std::move(live));
   }
 
-  std::string EffectTrouble(const Operation& operation) {
-    const Request& request = operation.request;
-    const Answer& answer = operation.answer;
-    std::vector<ObservedKeyValue> before = Live(request);
-    bool is_put = request.kind == OperationKind::kPut;
-    if (is_put && request.ignore_value && before.empty()) return "keeps the value of a key that is not there";
-    if (operation.outcome == Outcome::kAnswered) {
-      auto count = static_cast<int64_t>(before.size());
-      if (!is_put && answer.count != count) return absl::StrFormat("deletes %d keys", count);
-      if (answer.kvs != (request.prev_kv ? before : std::vector<ObservedKeyValue>{})) return "shows wrong previous pairs";
+  std::string EffectTrouble(const Operation& operation, uint32_t guess) {
+    const bool answered = operation.outcome == Outcome::kAnswered;
+    const Answer* answer = answered ? &operation.answer : nullptr;
+    if (std::string_view error = StaticError(operation.request); !error.empty()) return absl::StrFormat("had to be refused: %s", error);
+    Execution execution = Execute(operation.request, *this, answer, guess);
+    if (!execution.error.empty()) return "had to be refused: " + execution.error;
+    if (!execution.trouble.empty()) return execution.trouble;
+    if (answered && execution.changes.empty() == SaysItChanged(operation.request, operation.answer)) {
+      return "says wrongly whether it changed anything";
     }
-    if (is_put) {
-      ++revision_;
-      ObservedKeyValue& kv = pairs_[request.key];
-      kv.key = request.key;
-      if (!request.ignore_value) kv.value = request.value;
-      if (kv.version == 0) kv.create_revision = revision_;
-      kv.mod_revision = revision_;
-      ++kv.version;
-    } else if (!before.empty()) {
-      ++revision_;
-      for (const ObservedKeyValue& kv : before) pairs_.erase(kv.key);
+    if (!execution.changes.empty()) ++revision_;
+    for (Change& change : execution.changes) {
+      if (change.now.has_value()) pairs_[change.key] = *std::move(change.now);
+      if (!change.now.has_value()) pairs_.erase(change.key);
     }
-    return operation.outcome == Outcome::kAnswered ? RevisionTrouble(answer.header_revision) : "";
+    return answered ? RevisionTrouble(operation.answer.header_revision) : "";
   }
 
   std::string ErrorTrouble(const Operation& operation) const {
     const Request& request = operation.request;
     const std::string& error = operation.answer.error;
-    bool is_range = request.kind == OperationKind::kRange;
+    const std::string_view earned = StaticError(request);
     bool holds = false;
-    if (error == kErrorKeyNotFound) {
-      holds = request.kind == OperationKind::kPut && request.ignore_value && Live(request).empty();
-    } else if (error == kErrorFutureRevision) {
-      holds = is_range && request.revision > revision_;
-    } else if (error == kErrorCompacted) {
-      holds = is_range && request.revision > 0 && request.revision < revision_;
-    } else if (error == kErrorEmptyKey) {
-      holds = request.key.empty();
-    } else if (error == kErrorValueProvided) {
-      holds = request.ignore_value && !request.value.empty();
+    if (IsStaticError(error) || !earned.empty()) {
+      holds = error == earned;
+    } else if (request.kind == OperationKind::kCompact) {
+      holds = error == kErrorFutureRevision ? request.revision > revision_ : request.revision <= revision_;
+    } else {
+      holds = MayFail(request, *this, error);
     }
     return holds ? "" : "was refused without reason: " + error;
   }
@@ -127,8 +118,9 @@ class Replay {
 
 bool SpeaksOfState(const Request& request, const std::string& error) {
   // What can be told from the request alone counts too, when it is false: then no state explains it.
-  if (error == kErrorEmptyKey) return !request.key.empty();
-  if (error == kErrorValueProvided) return !request.ignore_value || request.value.empty();
+  if (IsStaticError(error)) return error != StaticError(request);
+  // A stream may be overtaken by a compaction on its way.
+  if (error == kErrorCompacted && request.streamed && request.revision <= 0) return false;
   return error == kErrorKeyNotFound || error == kErrorFutureRevision || error == kErrorCompacted;
 }
 
@@ -139,19 +131,27 @@ std::vector<Claim> Claims(std::span<const Operation> history, Evidence evidence)
     const Operation& operation = history[i];
     const Request& request = operation.request;
     bool is_range = request.kind == OperationKind::kRange;
+    bool is_compaction = request.kind == OperationKind::kCompact;
+    if (request.kind == OperationKind::kHashKv) continue;
+    if (!HasAnswer(operation) && !StaticError(request).empty()) continue;  // it was or will be refused
     Claim claim{.place = {i, is_range ? Part::kCurrent : Part::kEffect}, .call = operation.call.event};
     if (!HasAnswer(operation)) {
       claim.must = false;
-      if (!is_range) claims.push_back(claim);
+      if (ReadsOnly(request) || is_compaction) continue;
+      const uint32_t guesses = 1u << std::min(GuessesNeeded(request, evidence), kGuessesMax);
+      for (claim.place.guess = 0; claim.place.guess < guesses; ++claim.place.guess) claims.push_back(claim);
       continue;
     }
     claim.end = operation.end.event;
-    claim.floating = is_range && request.serializable;
+    claim.floating = ReadsLocally(request);
     if (IsError(operation)) {
       claim.place.part = Part::kError;
       const std::string& error = operation.answer.error;
       bool of_revisions = error == kErrorFutureRevision || error == kErrorCompacted;
       if (SpeaksOfState(request, error) && (revisions || !of_revisions)) claims.push_back(claim);
+    } else if (is_compaction) {
+      claim.place.part = Part::kHeader;
+      if (revisions) claims.push_back(claim);
     } else if (is_range && request.revision > 0) {
       claim.place.part = Part::kHeader;
       if (revisions) claims.push_back(claim);
@@ -165,35 +165,10 @@ std::vector<Claim> Claims(std::span<const Operation> history, Evidence evidence)
   return claims;
 }
 
-Operation WithoutRevisions(Operation operation) {
-  operation.answer.header_revision = 0;
-  for (ObservedKeyValue& kv : operation.answer.kvs) kv.create_revision = kv.mod_revision = kv.version = 0;
-  return operation;
-}
-
-bool RestsOnRevisions(const Request& request) {
-  return request.min_mod_revision != 0 || request.max_mod_revision != 0 || request.min_create_revision != 0 ||
-         request.max_create_revision != 0 || request.sort_target == SortTarget::kVersion ||
-         request.sort_target == SortTarget::kCreate || request.sort_target == SortTarget::kMod;
-}
-
-std::string ValuesTrouble(const Request& request, const Answer& answer, std::vector<ObservedKeyValue> pairs) {
-  if (!RestsOnRevisions(request)) return RangeTrouble(request, answer, std::move(pairs));
-  auto count = static_cast<int64_t>(pairs.size());
-  if (answer.count != count) return absl::StrFormat("count %d instead of %d", answer.count, count);
-  for (const ObservedKeyValue& expected : answer.kvs) {
-    auto same = std::ranges::find(pairs, expected.key, &ObservedKeyValue::key);
-    if (same == pairs.end() || expected.value != (request.keys_only ? "" : same->value)) {
-      return absl::StrFormat("%s=%s, which is not there (or twice)", expected.key, expected.value);
-    }
-    pairs.erase(same);
-  }
-  return {};
-}
-
 std::string OrderTrouble(std::span<const Operation> history, Evidence evidence, std::span<const Place> order) {
-  auto key_of = [](const Place& place) { return std::pair(place.operation, place.part); };
-  std::map<std::pair<size_t, Part>, Claim> open;
+  auto key_of = [](const Place& place) { return std::tuple(place.operation, place.part, place.guess); };
+  std::map<std::tuple<size_t, Part, uint32_t>, Claim> open;
+  std::set<size_t> guessed;     // operations without an answer that have a place
   for (const Claim& claim : Claims(history, evidence)) open.emplace(key_of(claim.place), claim);
   Replay replay(history, evidence);
   uint64_t latest_call = 0;     // of the places so far that do not float
@@ -204,9 +179,10 @@ std::string OrderTrouble(std::span<const Operation> history, Evidence evidence, 
     const Claim claim = it->second;
     open.erase(it);
     const std::string who = Describe(history[place.operation]);
+    if (!claim.must && !guessed.insert(place.operation).second) return who + " takes effect twice";
     auto too_late = [&](size_t change) {
       const Operation& other = history[change];
-      return other.call.event > claim.end && (evidence == Evidence::kAll || Overlap(other, history[place.operation]));
+      return other.call.event > claim.end && (evidence == Evidence::kAll || MayTouch(other.request, history[place.operation].request));
     };
     if (claim.floating ? std::ranges::any_of(changes, too_late) : claim.end < latest_call) {
       return who + " stands behind one called after its end";
@@ -215,12 +191,11 @@ std::string OrderTrouble(std::span<const Operation> history, Evidence evidence, 
     if (claim.floating) continue;
     latest_call = std::max(latest_call, claim.call);
     const Operation& operation = history[place.operation];
-    bool idle = operation.outcome == Outcome::kAnswered && operation.request.kind == OperationKind::kDelete &&
-                operation.answer.count == 0;
+    bool idle = operation.outcome == Outcome::kAnswered && !SaysItChanged(operation.request, operation.answer);
     if (place.part == Part::kEffect && !idle) changes.push_back(place.operation);
   }
   for (const auto& [key, claim] : open) {
-    if (claim.must) return Describe(history[key.first]) + " has no place";
+    if (claim.must) return Describe(history[std::get<0>(key)]) + " has no place";
   }
   return {};
 }

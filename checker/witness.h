@@ -10,7 +10,9 @@
 // read before its author was called, and that is all (R2); with kValues they are bound only behind changes of their own
 // keys. An operation without an answer never ends.
 //
-// Compactions are no operations: an answer `compacted` claims only that the revision asked for was a past one.
+// Compactions are operations that change nothing here: an answer `compacted` claims only that the revision asked for was
+// a past one. A range at an old revision inside a transaction is not held against that revision's state. Hashes claim
+// nothing.
 #pragma once
 
 #include <cstdint>
@@ -19,20 +21,15 @@
 #include <vector>
 
 #include "checker/history.h"
+#include "checker/range_rules.h"
 
 namespace detcd::checker {
 
-// Which part of the answers counts.
-enum class Evidence : uint8_t {
-  kAll,     // header revisions and the create, mod and version of pairs too
-  kValues,  // keys, values and counts alone
-};
-
 enum class Part : uint8_t {
-  kEffect,   // a put or a delete takes effect (a delete that finds nothing: is idle)
+  kEffect,   // a put, a delete or a transaction takes effect (one that changes nothing: is idle)
   kCurrent,  // a range shows the present state
   kPast,     // a range at an old revision shows that state
-  kHeader,   // a range at an old revision was answered at the revision in its header
+  kHeader,   // a range at an old revision, or a compaction, was answered at the revision in its header
   kError,    // a definite error says something of the state: key not found, future revision, compacted
 };
 
@@ -40,11 +37,14 @@ enum class Part : uint8_t {
 struct Place {
   size_t operation = 0;
   Part part = Part::kEffect;
+  uint32_t guess = 0;  // kValues, of a transaction without an answer: the branches it takes (execution.h)
 
   friend bool operator==(const Place&, const Place&) = default;
 };
 
 inline constexpr uint64_t kNever = UINT64_MAX;
+// Of a transaction that needs more guesses only some are tried; what is illegal without the others is undetermined.
+inline constexpr uint32_t kGuessesMax = 6;
 
 struct Claim {
   Place place;
@@ -57,16 +57,6 @@ struct Claim {
 // What each operation claims, in order of the history. Refused operations that say nothing of the state, and ranges
 // without an answer, claim nothing. With kValues what only speaks of revisions claims nothing.
 std::vector<Claim> Claims(std::span<const Operation> history, Evidence evidence);
-
-// The operation as kValues sees it: metadata of pairs zeroed, no header revision.
-Operation WithoutRevisions(Operation operation);
-
-// Whether a range's selection or order rests on create, mod or version: without these its pairs are some of the live
-// ones, and nothing more is known.
-bool RestsOnRevisions(const Request& request);
-
-// With kValues: what is wrong with a range (already WithoutRevisions) over the live `pairs`. Empty: nothing.
-std::string ValuesTrouble(const Request& request, const Answer& answer, std::vector<ObservedKeyValue> pairs);
 
 // Whether a definite error speaks of the state at all.
 bool SpeaksOfState(const Request& request, const std::string& error);

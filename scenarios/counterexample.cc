@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "absl/strings/str_format.h"
 
 namespace detcd::scenario {
 namespace {
@@ -21,6 +20,7 @@ constexpr uint32_t kReaders = 6;
 constexpr uint32_t kWriters = 3;
 constexpr uint32_t kClientTimeoutMs = 100;
 constexpr int32_t kHeadStartPpm = 300'000;  // no more than the models' drift
+constexpr uint32_t kTransferSentMs = 5;  // by then the leader has sent what makes the other campaign
 constexpr const char* kKey = "k";
 
 std::string NoteOf(Weakness weakness) {
@@ -109,7 +109,7 @@ class Writer {
   // The old leader cut off from what is the model's moment on; reads there, writes elsewhere, until its lease is over.
   void StaleRead() {
     const bool transfer = timeline_.weakness == Weakness::kLeaseThroughTransfer;
-    const uint32_t cut_ms = transfer ? AtMs(Happening::kTransferTried) + 1 : AtMs(Happening::kRoundAcknowledged);
+    const uint32_t cut_ms = transfer ? AtMs(Happening::kTransferTried) + kTransferSentMs : AtMs(Happening::kRoundAcknowledged);
     // The run of the model and as much again, so that elections that take longer than the model's are seen to be harmless.
     const uint32_t end_ms = AtMs(Happening::kLeaseChecked) + knobs_.election_timeout_ms;
     const uint32_t clients = kReaders + kWriters;
@@ -130,7 +130,10 @@ class Writer {
     for (uint32_t member = 1; member <= timeline_.members; ++member) {
       (member == timeline_.old_leader ? writers : readers).add_members(member);
     }
-    if (transfer) AskForTransfer(AtMs(Happening::kTransferTried));
+    if (transfer) {
+      const uint32_t at_ms = AtMs(Happening::kTransferTried);
+      AddEpisode(at_ms, at_ms).mutable_transfer()->add_to(timeline_.new_leader);
+    }
 
     // A value to be stale; then writes from the cut on and reads from the first write of the model on.
     AddOperation(kReaders + 1, base_ms_ - knobs_.election_timeout_ms).mutable_put()->set_key(kKey);
@@ -141,12 +144,6 @@ class Writer {
     for (uint32_t at_ms = std::min(AtMs(Happening::kWriteAcknowledged), AtMs(Happening::kReadInvoked)); at_ms < end_ms; at_ms += pace_ms) {
       for (uint32_t reader = 1; reader <= kReaders; ++reader) AddOperation(reader, at_ms).mutable_range()->set_key(kKey);
     }
-  }
-
-  // Format 1 has no operation that moves leadership: said in the note until one has.
-  void AskForTransfer(uint32_t at_ms) {
-    scenario_.set_note(absl::StrFormat("%s At %d ms the leader, member %d, is asked to hand over to member %d.", scenario_.note(), at_ms,
-                                       timeline_.old_leader, timeline_.new_leader));
   }
 
   // The visitor is away for as long as in the model; the others go on. When it is back, the leader's way to it stays cut

@@ -98,6 +98,7 @@ Action AddSweep(CLI::App& app, const std::string& program) {
   struct Texts {
     std::string seeds;
     std::string duration;
+    std::string cpu_duration;
     std::string fidelity = "mixed";
   };
   auto command = std::make_shared<SweepCommand>(SweepCommand{.program = program});
@@ -105,6 +106,7 @@ Action AddSweep(CLI::App& app, const std::string& program) {
   app.add_option("--seeds", texts->seeds, "A..B, both inclusive")->required();
   AddJobs(app, command->jobs);
   app.add_option("--for", texts->duration, "Begin no seed after this time: 90s, 10m, 2h");
+  app.add_option("--cpu-for", texts->cpu_duration, "Begin no seed after this much CPU time of all workers together");
   app.add_option("--fidelity", texts->fidelity, "direct, wire or mixed (one seed in ten is wire)");
   app.add_option("--json", command->json_file, "Write the report to this file (SweepReport of sweep.proto)");
   app.add_option("--digests", command->digests_file, "Write `seed digest`, one a line, to this file");
@@ -115,6 +117,7 @@ Action AddSweep(CLI::App& app, const std::string& program) {
     command->fidelity = ParseFidelity(texts->fidelity);
     command->seeds = ParseSeedRange(texts->seeds);
     if (!texts->duration.empty()) command->wall_ns_max = ParseDuration(texts->duration);
+    if (!texts->cpu_duration.empty()) command->cpu_ns_max = ParseDuration(texts->cpu_duration, "--cpu-for");
     return RunSweep(*command);
   };
 }
@@ -154,6 +157,7 @@ Action AddShrink(CLI::App& app, const std::string& program) {
   auto subject = std::make_shared<Subject>();
   subject->Add(app, AddFile(app, command->scenario_file));
   app.add_option("--out", command->out_file, "Where the best so far is; goes on from there. Default: seed-N.scenario");
+  app.add_option("--json", command->json_file, "Write what it took and what is left to this file (ShrinkReport of shrink.proto)");
   app.add_option("--runs-max", command->runs_max, "End after so many runs; default 5000")->check(CLI::PositiveNumber);
   AddJobs(app, command->jobs);
   return [=] {
@@ -169,6 +173,7 @@ Action AddZoo(CLI::App& app, const std::string&) {
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 40));
   AddJobs(app, command->jobs);
   app.add_option("--json", command->json_file, "Write the report to this file (ZooReport of zoo.proto), and go on from what it holds");
+  app.add_option("--table", command->table_file, "Measure nothing: print what README.md shows of the report in this file");
   return [=] { return RunZoo(*command); };
 }
 

@@ -10,6 +10,7 @@
 #include "checker/triage.h"
 #include "core/base/check.h"
 #include "scenarios/episode_faults.h"
+#include "scenarios/operations.h"
 #include "scenarios/recorder.h"
 #include "scenarios/settings.h"
 #include "sim/world.h"

@@ -16,8 +16,6 @@ constexpr uint32_t kClientsMax = 64;
 constexpr uint32_t kTimeMaxMs = 3'600'000;
 constexpr uint64_t kDelayMaxUs = 60'000'000;
 constexpr int32_t kDriftMaxPpm = 500'000;
-constexpr uint64_t kKeyBytesMax = 10'000;
-constexpr uint64_t kValueBytesMax = 1'000'000;
 
 Duration MillisOr(uint32_t ms, uint32_t otherwise) { return Millis(ms != 0 ? ms : otherwise); }
 
@@ -65,6 +63,7 @@ sim::WorldKnobs MakeWorldKnobs(const Scenario& scenario) {
   world.member.wal_segment_bytes = knobs.wal_segment_bytes();
   world.member.append_bytes_max = knobs.append_bytes_max();
   world.member.appends_in_flight_max = knobs.appends_in_flight_max();
+  world.member.uncommitted_bytes_max = knobs.uncommitted_bytes_max();
   world.member.log_entries_in_memory_max = knobs.log_entries_in_memory_max();
 
   world.client_try_timeout = MillisOr(knobs.client_timeout_ms(), 5000);
@@ -76,56 +75,6 @@ sim::WorldKnobs MakeWorldKnobs(const Scenario& scenario) {
     world.clock_drift_ppm_max = std::max<int64_t>(world.clock_drift_ppm_max, std::abs(episode.drift().drift_ppm()));
   }
   return world;
-}
-
-sim::PlannedOperation MakeOperation(const Operation& operation, Instant zero) {
-  sim::PlannedOperation planned = {.id = operation.id(), .at = zero + Millis(operation.at_ms())};
-  checker::Request& request = planned.request;
-  switch (operation.call_case()) {
-    case Operation::kPut: {
-      const Put& put = operation.put();
-      request.kind = checker::OperationKind::kPut;
-      request.key = put.key();
-      request.prev_kv = put.prev_kv();
-      request.ignore_value = put.ignore_value();
-      request.value = put.value();
-      if (request.value.empty() && !put.ignore_value()) {
-        request.value = absl::StrFormat("v%d", operation.id());
-        if (request.value.size() < put.value_bytes()) request.value.resize(put.value_bytes(), '.');
-      }
-      break;
-    }
-    case Operation::kRange: {
-      const Range& range = operation.range();
-      request.kind = checker::OperationKind::kRange;
-      request.key = range.key();
-      request.range_end = range.range_end();
-      request.limit = range.limit();
-      request.revision = range.revision();
-      request.sort_order = static_cast<checker::SortOrder>(range.sort_order());
-      request.sort_target = static_cast<checker::SortTarget>(range.sort_target());
-      request.serializable = range.serializable();
-      request.keys_only = range.keys_only();
-      request.count_only = range.count_only();
-      request.min_mod_revision = range.min_mod_revision();
-      request.max_mod_revision = range.max_mod_revision();
-      request.min_create_revision = range.min_create_revision();
-      request.max_create_revision = range.max_create_revision();
-      planned.revisions_back = range.revisions_back();
-      break;
-    }
-    case Operation::kDelete: {
-      const Delete& del = operation.delete_();
-      request.kind = checker::OperationKind::kDelete;
-      request.key = del.key();
-      request.range_end = del.range_end();
-      request.prev_kv = del.prev_kv();
-      break;
-    }
-    case Operation::CALL_NOT_SET:
-      break;
-  }
-  return planned;
 }
 
 Duration LongestDelay(const Scenario& scenario) {
@@ -226,6 +175,7 @@ class Inspector {
       Complain("knobs.wal_segment_bytes", absl::StrFormat("want 0 or at least 1024, got %d", knobs.wal_segment_bytes()));
     }
     Number("knobs.wal_segment_bytes", knobs.wal_segment_bytes(), uint64_t{1} << 30);
+    Number("knobs.append_bytes_max", knobs.append_bytes_max(), uint64_t{1} << 30);
     Number("knobs.turn_events_max", knobs.turn_events_max(), 10'000);
     Number("knobs.event_cost_us", knobs.event_cost_us(), 1'000'000);
     Number("knobs.client_timeout_ms", knobs.client_timeout_ms(), kTimeMaxMs);
@@ -262,6 +212,7 @@ class Inspector {
       case Episode::kDrift:
         Member(where + ".drift.member", episode.drift().member());
         return Drift(where + ".drift.drift_ppm", episode.drift().drift_ppm());
+      case Episode::kTransfer: return Members(where + ".transfer.to", episode.transfer().to());
       case Episode::FAULT_NOT_SET: return;  // an episode of which nothing is left is benign
     }
   }
@@ -276,15 +227,8 @@ class Inspector {
     }
     Client(where + ".client", operation.client());
     Number(where + ".at_ms", operation.at_ms(), kTimeMaxMs);
-    if (operation.has_put()) {
-      Number(where + ".put.key", operation.put().key().size(), kKeyBytesMax);
-      Number(where + ".put.value_bytes", operation.put().value_bytes(), kValueBytesMax);
-      Number(where + ".put.value", operation.put().value().size(), kValueBytesMax);
-    }
-    if (operation.has_range()) {
-      Number(where + ".range.sort_order", operation.range().sort_order(), 2);
-      Number(where + ".range.sort_target", operation.range().sort_target(), 4);
-    }
+    Number(where + ".cancel_after_ms", operation.cancel_after_ms(), kTimeMaxMs);
+    if (const std::string trouble = CallTrouble(operation); !trouble.empty()) Complain(where, trouble);
     // Operations of one client are begun in the order of the file.
     uint32_t& before = at_[operation.client()];
     if (operation.at_ms() < before) Complain(where + ".at_ms", "is before that of an earlier operation of its client");

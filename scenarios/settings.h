@@ -12,8 +12,6 @@ sim::LinkLaw MakeLink(const Scenario& scenario);
 sim::DelayLaw MakeDelay(const Law& law);
 // Parts per million as parts per thousand, what is not zero as at least one.
 inline uint32_t Permille(uint32_t ppm) { return (ppm + 999) / 1'000; }
-// `zero`: what the client's clock shows at true time 0.
-sim::PlannedOperation MakeOperation(const Operation& operation, Instant zero);
 
 // The longest that anything sent, or synced, before the healing or after it may take.
 Duration LongestDelay(const Scenario& scenario);

@@ -4,14 +4,15 @@
 #include <string>
 #include <utility>
 
+#include "checker/execution.h"
+#include "checker/requests.h"
 #include "core/base/check.h"
-#include "core/proto/rpc.pb.h"
 #include "core/rpc/api_error.h"
+#include "sim/kv_messages.h"
 
 namespace detcd::sim {
 namespace {
 
-using checker::OperationKind;
 using checker::Outcome;
 
 // What the error table says of a status: nullptr when it is not in the table (made by a transport).
@@ -35,95 +36,6 @@ const KnownError* FindError(const rpc::CallStatus& status) {
   return nullptr;
 }
 
-// --- Requests and answers between the checker's words and the API's ---
-
-rpc::Method MethodOf(OperationKind kind) {
-  switch (kind) {
-    case OperationKind::kPut: return rpc::Method::kPut;
-    case OperationKind::kDelete: return rpc::Method::kDeleteRange;
-    case OperationKind::kRange: return rpc::Method::kRange;
-  }
-  return rpc::Method::kRange;
-}
-
-std::unique_ptr<google::protobuf::Message> MakeRequest(const checker::Request& r) {
-  switch (r.kind) {
-    case OperationKind::kPut: {
-      auto put = std::make_unique<etcdserverpb::PutRequest>();
-      put->set_key(r.key);
-      put->set_value(r.value);
-      put->set_prev_kv(r.prev_kv);
-      put->set_ignore_value(r.ignore_value);
-      return put;
-    }
-    case OperationKind::kDelete: {
-      auto del = std::make_unique<etcdserverpb::DeleteRangeRequest>();
-      del->set_key(r.key);
-      del->set_range_end(r.range_end);
-      del->set_prev_kv(r.prev_kv);
-      return del;
-    }
-    case OperationKind::kRange:
-      break;
-  }
-  auto range = std::make_unique<etcdserverpb::RangeRequest>();
-  range->set_key(r.key);
-  range->set_range_end(r.range_end);
-  range->set_limit(r.limit);
-  range->set_revision(r.revision);
-  range->set_sort_order(static_cast<etcdserverpb::RangeRequest::SortOrder>(r.sort_order));
-  range->set_sort_target(static_cast<etcdserverpb::RangeRequest::SortTarget>(r.sort_target));
-  range->set_serializable(r.serializable);
-  range->set_keys_only(r.keys_only);
-  range->set_count_only(r.count_only);
-  range->set_min_mod_revision(r.min_mod_revision);
-  range->set_max_mod_revision(r.max_mod_revision);
-  range->set_min_create_revision(r.min_create_revision);
-  range->set_max_create_revision(r.max_create_revision);
-  return range;
-}
-
-void AddPair(const mvccpb::KeyValue& kv, checker::Answer& answer) {
-  answer.kvs.push_back({.key = kv.key(),
-                        .value = kv.value(),
-                        .create_revision = kv.create_revision(),
-                        .mod_revision = kv.mod_revision(),
-                        .version = kv.version()});
-}
-
-void TakeHeader(const etcdserverpb::ResponseHeader& header, checker::Answer& answer) {
-  answer.header_revision = header.revision();
-  answer.header_member = header.member_id();
-}
-
-checker::Answer ReadAnswer(OperationKind kind, const google::protobuf::Message& message) {
-  checker::Answer answer;
-  switch (kind) {
-    case OperationKind::kPut: {
-      const auto& put = static_cast<const etcdserverpb::PutResponse&>(message);
-      TakeHeader(put.header(), answer);
-      if (put.has_prev_kv()) AddPair(put.prev_kv(), answer);
-      break;
-    }
-    case OperationKind::kDelete: {
-      const auto& del = static_cast<const etcdserverpb::DeleteRangeResponse&>(message);
-      TakeHeader(del.header(), answer);
-      for (const mvccpb::KeyValue& kv : del.prev_kvs()) AddPair(kv, answer);
-      answer.count = del.deleted();
-      break;
-    }
-    case OperationKind::kRange: {
-      const auto& range = static_cast<const etcdserverpb::RangeResponse&>(message);
-      TakeHeader(range.header(), answer);
-      for (const mvccpb::KeyValue& kv : range.kvs()) AddPair(kv, answer);
-      answer.count = range.count();
-      answer.more = range.more();
-      break;
-    }
-  }
-  return answer;
-}
-
 }  // namespace
 
 Client::Client(Host& host, const ClientKnobs& knobs, ClientListener& listener)
@@ -145,12 +57,12 @@ void Client::Pump() {
   if (busy_ && now >= total_due_) {
     const bool sent = std::exchange(trying_, false);
     if (sent) calls_->Cancel();
-    End(sent || IsRead() ? Outcome::kUnknown : Outcome::kRefused);
+    End(sent || checker::ReadsOnly(operation_.request) ? Outcome::kUnknown : Outcome::kRefused);
   }
   if (busy_ && trying_ && now >= try_due_) {
     trying_ = false;
     calls_->Cancel();
-    if (IsRead()) {
+    if (MayRepeat(operation_.request)) {
       Try(now);
     } else {
       End(Outcome::kUnknown);
@@ -167,36 +79,72 @@ void Client::Pump() {
 void Client::Begin(Instant now) {
   PlannedOperation planned = std::move(planned_.front());
   planned_.pop_front();
-  if (planned.revisions_back > 0 && revision_seen_ > 0) {
-    planned.request.revision = std::max<int64_t>(1, revision_seen_ - planned.revisions_back);
-  }
+  FillIn(planned);
   operation_ = {.id = planned.id, .client = knobs_.number, .request = std::move(planned.request)};
   busy_ = true;
   trying_ = false;
   total_due_ = now + knobs_.total_timeout;
+  if (planned.cancel_after > Duration()) total_due_ = std::min(total_due_, now + planned.cancel_after);
   tried_in_a_row_ = 0;
   operation_.member = listener_.MemberAt(knobs_.members[next_member_]);
   listener_.OnOperationCall(operation_);
   Try(now);
 }
 
+// What the plan leaves to what this client has seen by now.
+void Client::FillIn(PlannedOperation& planned) const {
+  checker::Request& request = planned.request;
+  if (planned.revisions_back.has_value() && revision_seen_ > 0) {
+    request.revision = std::max<int64_t>(1, revision_seen_ - *planned.revisions_back);
+  }
+  for (const size_t index : planned.as_seen) {
+    checker::Condition& condition = request.compares[index];
+    const auto seen = seen_.find(condition.key);
+    const checker::ObservedKeyValue kv = seen == seen_.end() ? checker::ObservedKeyValue() : seen->second;
+    switch (condition.target) {
+      case checker::CompareTarget::kVersion: condition.number = kv.version; break;
+      case checker::CompareTarget::kCreate: condition.number = kv.create_revision; break;
+      case checker::CompareTarget::kMod: condition.number = kv.mod_revision; break;
+      case checker::CompareTarget::kValue: condition.value = kv.value; break;
+      case checker::CompareTarget::kLease: condition.number = 0; break;
+    }
+  }
+}
+
+// A client that compares what it saw with what is there: pairs of reads are what it goes by.
+void Client::Remember(const checker::Operation& operation) {
+  revision_seen_ = std::max(revision_seen_, operation.answer.header_revision);
+  for (const checker::ShownPair& pair : checker::ShownPairs(operation.request, operation.answer)) {
+    if (pair.has_value) seen_[pair.kv->key] = *pair.kv;
+  }
+}
+
 // Asks the next member that is up; when each was tried once, or none is up, a pause comes first.
 void Client::Try(Instant now) {
-  while (tried_in_a_row_ < knobs_.members.size()) {
-    ++tried_in_a_row_;
+  operation_.answer = {};
+  const size_t in_a_row = knobs_.members.size() / 2 + 1;
+  for (size_t passed_over = 0; tried_in_a_row_ < in_a_row && passed_over < knobs_.members.size();) {
     const EndpointId member = knobs_.members[next_member_];
     next_member_ = (next_member_ + 1) % knobs_.members.size();
-    if (!calls_->IsUp(member)) continue;
     const Duration timeout = std::min(knobs_.try_timeout, total_due_ - now);
-    operation_.member = listener_.MemberAt(member);
-    if (!calls_->Start(member, MethodOf(operation_.request.kind), MakeRequest(operation_.request), ++last_token_, timeout)) {
+    if (!calls_->IsUp(member) || !calls_->Start(member, MethodOf(operation_.request), MakeRequest(operation_.request),
+                                                last_token_ + 1, timeout)) {
+      ++passed_over;
       continue;
     }
+    ++last_token_;
+    ++tried_in_a_row_;
+    operation_.member = listener_.MemberAt(member);
     trying_ = true;
     try_due_ = now + timeout;
     return;
   }
   retry_at_ = now + knobs_.retry_pause;
+}
+
+void Client::OnCallMessage(uint64_t token, const google::protobuf::Message& message) {
+  if (!busy_ || !trying_ || token != last_token_) return;
+  AddPiece(message, operation_.answer);
 }
 
 void Client::OnCallEnd(uint64_t token, const google::protobuf::Message* response, const rpc::CallStatus& status, bool sent) {
@@ -208,9 +156,11 @@ void Client::OnCallEnd(uint64_t token, const google::protobuf::Message* response
     return;
   }
   if (status.ok()) {
-    CHECK(response != nullptr);
-    operation_.answer = ReadAnswer(operation_.request.kind, *response);
-    revision_seen_ = std::max(revision_seen_, operation_.answer.header_revision);
+    if (!operation_.request.streamed) {
+      CHECK(response != nullptr);
+      operation_.answer = ReadAnswer(operation_.request, *response);
+    }
+    Remember(operation_);
     End(Outcome::kAnswered);
     Pump();
     return;
@@ -220,7 +170,8 @@ void Client::OnCallEnd(uint64_t token, const google::protobuf::Message* response
 }
 
 void Client::Failed(const rpc::CallStatus& status) {
-  if (IsRead() && status.code == rpc::StatusCode::kUnavailable) return Try(host_.clock().Now());
+  if (MayRepeat(operation_.request) && status.code == rpc::StatusCode::kUnavailable) return Try(host_.clock().Now());
+  operation_.answer = {};
   const KnownError* known = FindError(status);
   if (known == nullptr || known->outcome == kUnknown) return End(Outcome::kUnknown);
   operation_.answer.error = status.message;
@@ -230,6 +181,7 @@ void Client::Failed(const rpc::CallStatus& status) {
 }
 
 void Client::End(Outcome outcome) {
+  if (outcome == Outcome::kUnknown) operation_.answer = {};  // pieces of a stream that broke off
   operation_.outcome = outcome;
   busy_ = false;
   listener_.OnOperationEnd(operation_);

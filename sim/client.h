@@ -1,10 +1,16 @@
-// A simulated client with the rules of etcd's own: one operation at a time; tries go round-robin over the members that
-// are up; reads are tried again after Unavailable, writes only when nothing of them was sent; each try and the whole
-// operation have a time limit on the client's clock. An answer that never came leaves a write unknown.
+// A simulated client with the rules of etcd's own (clientv3: retry.go, retry_interceptor.go): one operation at a time;
+// tries go round-robin over the members that are up, with a pause after as many as a quorum. What its policy calls
+// repeatable, ranges and hashes, is tried again after Unavailable; puts, deletes, transactions (of ranges alone too),
+// compactions and streams only when nothing of them was sent. Each try and the whole operation have a time limit on the
+// client's clock, and an operation may be planned to be cancelled. An answer that never came leaves a write unknown.
+// What an error tells of the outcome is in core/rpc/errors.def, one row for each, and nowhere else.
 #pragma once
 
 #include <deque>
+#include <map>
 #include <memory>
+#include <optional>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -19,14 +25,16 @@ struct ClientKnobs {
   std::vector<EndpointId> members;      // whom it may ask
   Duration try_timeout = Seconds(5);
   Duration total_timeout = Seconds(15);
-  Duration retry_pause = Millis(50);    // after each member was tried
+  Duration retry_pause = Millis(25);    // after a quorum of tries, or when nobody is up
 };
 
 struct PlannedOperation {
   uint64_t id = 0;
   Instant at;                     // on the client's clock; later when the one before is still under way
   checker::Request request;
-  int64_t revisions_back = 0;     // range: instead of a revision, the newest this client has seen minus this
+  std::optional<int64_t> revisions_back;  // range, compact, hash: the newest revision this client has seen minus this
+  std::vector<size_t> as_seen;    // conditions of a transaction that take the number or value this client saw last
+  Duration cancel_after;          // the client gives it up then; zero: never
 };
 
 class ClientListener {
@@ -57,6 +65,7 @@ class Client final : public ClientCallsListener, private TimerListener {
   const checker::Operation& current() const { return operation_; }
 
   // ClientCallsListener
+  void OnCallMessage(uint64_t token, const google::protobuf::Message& message) override;
   void OnCallEnd(uint64_t token, const google::protobuf::Message* response, const rpc::CallStatus& status,
                  bool sent) override;
 
@@ -68,7 +77,8 @@ class Client final : public ClientCallsListener, private TimerListener {
   void Failed(const rpc::CallStatus& status);
   void End(checker::Outcome outcome);
   void Arm();
-  bool IsRead() const { return operation_.request.kind == checker::OperationKind::kRange; }
+  void FillIn(PlannedOperation& planned) const;
+  void Remember(const checker::Operation& operation);
 
   Host& host_;
   ClientKnobs knobs_;
@@ -85,8 +95,9 @@ class Client final : public ClientCallsListener, private TimerListener {
   Instant retry_at_;               // while not
   uint64_t last_token_ = 0;
   size_t next_member_ = 0;         // index into knobs_.members
-  size_t tried_in_a_row_ = 0;      // members tried since the last pause
+  size_t tried_in_a_row_ = 0;      // tries since the last pause
   int64_t revision_seen_ = 0;
+  std::map<std::string, checker::ObservedKeyValue> seen_;  // the pair of each key that some answer showed last
 };
 
 }  // namespace detcd::sim

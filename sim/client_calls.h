@@ -1,4 +1,4 @@
-// How a simulated client reaches the members: unary calls, one at a time. Direct fidelity hands messages over
+// How a simulated client reaches the members: one call at a time, unary or with a stream of responses. Direct fidelity hands messages over
 // (direct_calls.h), wire fidelity speaks gRPC over virtual sockets (wire_calls.h).
 #pragma once
 
@@ -14,7 +14,9 @@ namespace detcd::sim {
 
 class ClientCallsListener {
  public:
-  // The call `token` is over. `response` is set when `status` is ok. `sent` false: the member never got any of it.
+  // One response of a call with a stream of them.
+  virtual void OnCallMessage(uint64_t token, const google::protobuf::Message& message) = 0;
+  // The call `token` is over. `response` is set when `status` is ok and the call unary. `sent` false: the member never got any of it.
   virtual void OnCallEnd(uint64_t token, const google::protobuf::Message* response, const rpc::CallStatus& status,
                          bool sent) = 0;
 

@@ -14,13 +14,21 @@ void DirectCallServer::OnFrame(EndpointId from, CallFrame& frame) {
     if (known) service_->Cancel(*this, frame.call);
     return;
   }
+  if (frame.kind == CallFrame::Kind::kCredit) {
+    const auto found = calls_.find(frame.call);
+    if (found == calls_.end()) return;
+    const bool was_full = !Writable(frame.call);
+    ++found->second.taken;
+    if (was_full) service_->Credit(*this, frame.call);
+    return;
+  }
   CHECK(frame.kind == CallFrame::Kind::kRequest);
   if (service_ == nullptr) {
     payloads_.Send(self_, from, CallFrame{.kind = CallFrame::Kind::kRefused, .call = frame.call});
     return;
   }
   const rpc::MethodInfo& info = rpc::Info(frame.method);
-  CHECK_MSG(!info.client_streams && !info.server_streams, "the direct cut carries unary calls");
+  CHECK_MSG(!info.client_streams, "the direct cut carries one request a call");
   calls_[frame.call] = {.client = from, .method = frame.method};
   service_->Open(*this, frame.call, {.method = frame.method});
   if (calls_.contains(frame.call)) service_->Message(*this, frame.call, *frame.message);
@@ -36,11 +44,24 @@ size_t DirectCallServer::HangUp() {
   return count;
 }
 
+bool DirectCallServer::Writable(rpc::CallId id) const {
+  const auto found = calls_.find(id);
+  return found == calls_.end() || found->second.sent - found->second.taken < kStreamCredit;
+}
+
 void DirectCallServer::Send(rpc::CallId id, const google::protobuf::Message& response) {
   const auto found = calls_.find(id);
   if (found == calls_.end()) return;
-  found->second.response.reset(rpc::NewResponse(found->second.method, nullptr));
-  found->second.response->CopyFrom(response);
+  Call& call = found->second;
+  call.response.reset(rpc::NewResponse(call.method, nullptr));
+  call.response->CopyFrom(response);
+  if (!rpc::Info(call.method).server_streams) return;
+  payloads_.Send(self_, call.client,
+                 CallFrame{.kind = CallFrame::Kind::kMessage,
+                           .call = id,
+                           .method = call.method,
+                           .message = std::move(call.response),
+                           .sequence = call.sent++});
 }
 
 void DirectCallServer::Finish(rpc::CallId id, rpc::CallStatus status) {
@@ -53,6 +74,7 @@ void DirectCallServer::Finish(rpc::CallId id, rpc::CallStatus status) {
                            .call = id,
                            .method = call.method,
                            .message = std::move(call.response),
+                           .sequence = call.sent,
                            .status = std::move(status)});
 }
 
@@ -62,6 +84,7 @@ bool DirectClientCalls::Start(EndpointId member, rpc::Method method, std::unique
                               uint64_t token, Duration /*timeout*/) {
   CHECK(token_ == 0);
   token_ = token;
+  received_ = 0;
   member_ = member;
   payloads_.Send(self_, member,
                  CallFrame{.kind = CallFrame::Kind::kRequest, .call = IdOf(token), .method = method, .message = std::move(request)});
@@ -77,6 +100,17 @@ void DirectClientCalls::Cancel() {
 void DirectClientCalls::OnMessage(EndpointId from, uint64_t handle) {
   const auto& frame = std::get<CallFrame>(payloads_.At(handle));
   if (token_ == 0 || frame.call != IdOf(token_)) return;  // given up before
+  const bool is_piece = frame.kind == CallFrame::Kind::kMessage || frame.kind == CallFrame::Kind::kEnd;
+  if (is_piece && frame.sequence != received_) {  // the bytes of a stream that lost some are never delivered
+    const uint64_t broken = token_;
+    Cancel();
+    return listener_.OnCallEnd(broken, nullptr, {.code = rpc::StatusCode::kUnavailable, .message = "connection reset"}, true);
+  }
+  if (frame.kind == CallFrame::Kind::kMessage) {
+    ++received_;
+    payloads_.Send(self_, from, CallFrame{.kind = CallFrame::Kind::kCredit, .call = frame.call});
+    return listener_.OnCallMessage(token_, *frame.message);
+  }
   const uint64_t token = std::exchange(token_, 0);
   if (frame.kind == CallFrame::Kind::kRefused || frame.kind == CallFrame::Kind::kReset) {
     const bool reset = frame.kind == CallFrame::Kind::kReset;

@@ -1,4 +1,5 @@
-// The direct cut for clients: unary calls of the call interface (core/rpc/call.h) as frames over SimMessages. Calls are
+// The direct cut for clients: calls of the call interface (core/rpc/call.h) as frames over SimMessages, unary or with a
+// stream of responses. A stream has credit for a few messages, as a window on a wire; a lost piece breaks it off. Calls are
 // delayed and lost, never duplicated or reordered; what a machine that is down does to them is what sockets would do:
 // the kernel of a process that ended resets its calls and refuses new ones, a machine without power is silent.
 #pragma once
@@ -18,6 +19,9 @@ class DirectCallServer final : public rpc::CallTransport {
  public:
   DirectCallServer(DirectPayloads& payloads, EndpointId self) : payloads_(payloads), self_(self) {}
 
+  // Messages of one stream that are on their way or not taken yet.
+  static constexpr uint64_t kStreamCredit = 4;
+
   // From now on calls are served; before, they are refused.
   void Serve(rpc::CallService& service) { service_ = &service; }
   void OnFrame(EndpointId from, CallFrame& frame);
@@ -26,14 +30,16 @@ class DirectCallServer final : public rpc::CallTransport {
 
   // --- rpc::CallTransport ---
   void Send(rpc::CallId call, const google::protobuf::Message& response) override;
-  bool Writable(rpc::CallId) const override { return true; }
+  bool Writable(rpc::CallId call) const override;
   void Finish(rpc::CallId call, rpc::CallStatus status) override;
 
  private:
   struct Call {
     EndpointId client = 0;
     rpc::Method method = rpc::Method::kRange;
-    std::unique_ptr<google::protobuf::Message> response;
+    std::unique_ptr<google::protobuf::Message> response;  // unary
+    uint64_t sent = 0;                                    // stream: messages
+    uint64_t taken = 0;                                   // stream: messages the client has told of
   };
 
   DirectPayloads& payloads_;
@@ -70,6 +76,7 @@ class DirectClientCalls final : public ClientCalls, public MessageListener {
   std::vector<Instant> up_at_;  // by member
   ClientCallsListener& listener_;
   uint64_t token_ = 0;  // of the call under way; 0: none
+  uint64_t received_ = 0;  // messages of its stream
   EndpointId member_ = 0;
 };
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <string>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -17,11 +18,13 @@
 
 namespace detcd::sim {
 
-// A step of a unary call between a client and a member. The call's id is the client's: unique for its whole life.
+// A step of a call between a client and a member. The call's id is the client's: unique for its whole life.
 struct CallFrame {
   enum class Kind : uint8_t {
     kRequest,   // to the member: the call with its one message, half-closed
     kCancel,    // to the member
+    kMessage,   // to the client: one response of a stream
+    kCredit,    // to the member: the client has taken one
     kEnd,       // to the client: the answer, or the status alone
     kRefused,   // to the client: nobody listens there, nothing was delivered
     kReset,     // to the client: the process that had the call ended
@@ -30,10 +33,16 @@ struct CallFrame {
   rpc::CallId call = 0;
   rpc::Method method = rpc::Method::kRange;
   std::unique_ptr<google::protobuf::Message> message;
+  uint64_t sequence = 0;  // kMessage: which one, from 0; kEnd: how many there were
   rpc::CallStatus status;
 };
 
-using DirectPayload = std::variant<std::monostate, raft::Message, CallFrame>;
+// A member asks another one for the version of its server, or answers.
+struct VersionFrame {
+  std::string version;  // empty: the question
+};
+
+using DirectPayload = std::variant<std::monostate, raft::Message, CallFrame, VersionFrame>;
 
 class DirectPayloads final : public MessageStore {
  public:
@@ -43,6 +52,7 @@ class DirectPayloads final : public MessageStore {
   // Each Send hands over the one reference of a fresh handle.
   void Send(EndpointId from, EndpointId to, const raft::Message& message);
   void Send(EndpointId from, EndpointId to, CallFrame frame);
+  void Send(EndpointId from, EndpointId to, VersionFrame frame);
 
   // The payload stays where it is until its last reference goes, whatever is sent meanwhile.
   DirectPayload& At(uint64_t handle) { return slots_[handle].payload; }

@@ -39,7 +39,12 @@ class WireClientCalls::Connection final : private wire::GrpcClientListener, priv
                                                    client_->stream_listener()));
   }
 
-  void OnResponse(uint64_t, const google::protobuf::Message& response) override {
+  void OnResponse(uint64_t token, const google::protobuf::Message& response) override {
+    if (owner_.streams_) {
+      pause_ = kRedialFirst;
+      owner_.listener_.OnCallMessage(token, response);
+      return;
+    }
     response_.reset(response.New());
     response_->CopyFrom(response);
     pause_ = kRedialFirst;
@@ -94,6 +99,7 @@ bool WireClientCalls::Start(EndpointId member, rpc::Method method, std::unique_p
       connection->client().Start(method, request.get(), {.token = token, .timeout = timeout});
   if (!call.has_value()) return false;
   busy_ = connection;
+  streams_ = rpc::Info(method).server_streams;
   call_ = *call;
   return true;
 }

@@ -39,6 +39,7 @@ class WireClientCalls final : public ClientCalls {
   std::vector<std::unique_ptr<Connection>> connections_;
   Connection* busy_ = nullptr;  // carries the call under way
   wire::ClientCallId call_ = 0;
+  bool streams_ = false;         // the call under way has a stream of responses
 };
 
 }  // namespace detcd::sim

@@ -121,7 +121,8 @@ class Knife {
 
   bool WrongPreviousPair() {
     ObservedKeyValue* kv = PickPair([](const Operation& operation) {
-      return Answered(operation) && operation.request.kind != OperationKind::kRange;
+      return Answered(operation) && operation.request.kind != OperationKind::kRange &&
+             operation.request.kind != OperationKind::kTxn;
     });
     if (kv == nullptr) return false;
     kv->value = AnyValue();
@@ -167,7 +168,7 @@ class Knife {
 
   bool ApplyUnknownTwice() {
     Operation* victim = Pick([](const Operation& operation) {
-      return operation.outcome == Outcome::kUnknown && operation.request.kind != OperationKind::kRange;
+      return operation.outcome == Outcome::kUnknown && SpecProposes(operation.request) && !IsDuplicate(operation);
     });
     if (victim == nullptr) return false;
     size_t times = 1 + draws_.Below(2);  // it may have been applied once already
@@ -177,7 +178,7 @@ class Knife {
 
   bool ApplyRefused() {
     Operation* victim = Pick([](const Operation& operation) {
-      return operation.outcome == Outcome::kRefused && operation.request.kind == OperationKind::kPut;
+      return operation.outcome == Outcome::kRefused && SpecProposes(operation.request) && !IsDuplicate(operation);
     });
     if (victim == nullptr) return false;
     auto from = Find(Kind::kCall, *victim) - history_.events.begin() + 1;
@@ -208,10 +209,105 @@ class Knife {
 
   bool WrongCount() {
     Operation* victim = Pick([](const Operation& operation) {
-      return Answered(operation) && operation.request.kind != OperationKind::kPut;
+      return Answered(operation) && operation.request.kind != OperationKind::kPut &&
+             operation.request.kind != OperationKind::kTxn;
     });
     if (victim == nullptr) return false;
     victim->answer.count += Sign();
+    return true;
+  }
+
+  // --- transactions ---
+
+  bool TakeTheOtherBranch() {
+    Operation* victim = Pick(AnsweredTxn);
+    if (victim == nullptr) return false;
+    victim->answer.succeeded = !victim->answer.succeeded;
+    return true;
+  }
+
+  // The answer of the other branch on the same state, as if the comparisons had come out the other way.
+  bool RunTheOtherBranch() {
+    Operation* victim = Pick(AnsweredTxn);
+    if (victim == nullptr) return false;
+    const Answer before = victim->answer;
+    Request forced{.kind = OperationKind::kTxn};
+    forced.success = before.succeeded ? victim->request.failure : victim->request.success;
+    SpecState state;
+    int64_t revision = 1;
+    for (const HistoryEvent& event : history_.events) {
+      if (event.kind == Kind::kCommit && revision < before.header_revision) RunSpec(event.committed, state, revision);
+    }
+    Answer other = RunSpec(forced, state, revision);
+    other.succeeded = !before.succeeded;
+    other.header_revision = before.header_revision;
+    if (!other.error.empty()) return false;
+    victim->answer = std::move(other);
+    return true;
+  }
+
+  // The log holds the operations of a transaction one by one.
+  bool SplitTxn() {
+    auto commit = PickCommit();
+    if (commit == history_.events.end() || commit->committed.kind != OperationKind::kTxn) return false;
+    const std::vector<Request> steps = commit->committed.success;
+    if (steps.empty()) return false;
+    auto place = history_.events.erase(commit) - history_.events.begin();
+    for (const Request& step : steps) {
+      if (!SpecProposes(step)) continue;
+      history_.events.insert(history_.events.begin() + place++, {.kind = Kind::kCommit, .committed = step});
+    }
+    return true;
+  }
+
+  // One operation of a transaction is not done, in the log.
+  bool LoseAStep() {
+    auto commit = PickCommit();
+    if (commit == history_.events.end() || commit->committed.success.empty()) return false;
+    std::vector<Request>& steps = commit->committed.success;
+    steps.erase(steps.begin() + Offset(draws_.Below(steps.size())));
+    return true;
+  }
+
+  bool WrongResponse() {
+    Operation* victim = Pick(AnsweredTxn);
+    if (victim == nullptr || victim->answer.responses.empty()) return false;
+    Answer& response = victim->answer.responses[draws_.Below(victim->answer.responses.size())];
+    switch (draws_.Below(3)) {
+      case 0: response.header_revision += Sign(); break;
+      case 1:
+        if (response.kind != OperationKind::kRange && response.kind != OperationKind::kDelete) return false;
+        response.count += Sign();
+        break;
+      default:
+        if (response.kvs.empty()) return false;
+        response.kvs.front().value = AnyValue();
+    }
+    return true;
+  }
+
+  bool SwapResponses() {
+    Operation* victim = Pick(AnsweredTxn);
+    if (victim == nullptr || victim->answer.responses.size() < 2) return false;
+    std::swap(victim->answer.responses[0], victim->answer.responses[1]);
+    return true;
+  }
+
+  bool PreviousPairOutOfNothing() {
+    Operation* victim = Pick([](const Operation& operation) {
+      return Answered(operation) && operation.request.kind == OperationKind::kPut && operation.answer.kvs.empty();
+    });
+    if (victim == nullptr) return false;
+    victim->answer.kvs.push_back({victim->request.key, AnyValue(), 2, 2, 1});
+    return true;
+  }
+
+  bool DropPreviousPair() {
+    Operation* victim = Pick([](const Operation& operation) {
+      return Answered(operation) && operation.request.prev_kv && !operation.answer.kvs.empty();
+    });
+    if (victim == nullptr) return false;
+    victim->answer.kvs.pop_back();
     return true;
   }
 
@@ -219,6 +315,15 @@ class Knife {
   static bool Answered(const Operation& operation) { return operation.outcome == Outcome::kAnswered; }
   static bool AnsweredRange(const Operation& operation) {
     return Answered(operation) && operation.request.kind == OperationKind::kRange;
+  }
+  static bool AnsweredTxn(const Operation& operation) {
+    return Answered(operation) && operation.request.kind == OperationKind::kTxn;
+  }
+  // Such a transaction is never proposed.
+  static bool IsDuplicate(const Operation& operation) {
+    SpecState state;
+    int64_t revision = 1;
+    return RunSpec(operation.request, state, revision).error.find("duplicate key") != std::string::npos;
   }
   static std::ptrdiff_t Offset(size_t index) { return static_cast<std::ptrdiff_t>(index); }
 
@@ -286,6 +391,14 @@ constexpr Way kWays[] = {
     {"wrong count", &Knife::WrongCount},
     {"refuse an answered operation", &Knife::RefuseAnswered},
     {"answer an unknown operation", &Knife::AnswerUnknown},
+    {"take the other branch", &Knife::TakeTheOtherBranch},
+    {"run the other branch", &Knife::RunTheOtherBranch},
+    {"split a transaction", &Knife::SplitTxn},
+    {"lose a step of a transaction", &Knife::LoseAStep},
+    {"wrong response in a transaction", &Knife::WrongResponse},
+    {"swap two responses", &Knife::SwapResponses},
+    {"previous pair out of nothing", &Knife::PreviousPairOutOfNothing},
+    {"drop a previous pair", &Knife::DropPreviousPair},
 };
 
 constexpr auto kNames = [] {

@@ -33,7 +33,54 @@ void SelectPairs(const Request& request, std::vector<ObservedKeyValue> pairs, An
   answer.kvs = std::move(pairs);
 }
 
+Request DrawRequest(Draws& draws, size_t number, const HistoryOptions& options, int64_t revision);
+
+Condition DrawCondition(Draws& draws, size_t number, const HistoryOptions& options, int64_t revision) {
+  Condition compare{.result = static_cast<CompareResult>(draws.Below(4)),
+                     .target = static_cast<CompareTarget>(draws.Below(5)),
+                     .key = "k" + std::to_string(draws.Below(options.keys))};
+  if (options.conditions_on_values && compare.target < CompareTarget::kValue) compare.target = CompareTarget::kValue;
+  if (draws.Chance(20)) compare.range_end = draws.Chance(50) ? "k2" : kOpenEnd;
+  if (draws.Chance(50)) compare.result = CompareResult::kEqual;
+  if (compare.target == CompareTarget::kValue) {
+    compare.value = "v" + std::to_string(draws.Below(options.values == 0 ? number + 1 : options.values));
+  } else if (draws.Chance(60)) {
+    compare.number = static_cast<int64_t>(draws.Below(static_cast<uint64_t>(revision) + 1));
+  }
+  return compare;
+}
+
+Request DrawTxn(Draws& draws, size_t number, const HistoryOptions& options, int64_t revision, int depth) {
+  Request request{.kind = OperationKind::kTxn};
+  for (uint64_t i = draws.Below(3); i > 0; --i) request.compares.push_back(DrawCondition(draws, number, options, revision));
+  const bool only_ranges = draws.Chance(20);
+  HistoryOptions plain = options;
+  plain.txn_percent = 0;
+  for (std::vector<Request>* branch : {&request.success, &request.failure}) {
+    for (uint64_t i = draws.Below(3); i > 0; --i) {
+      if (depth > 0 && draws.Chance(15)) {
+        branch->push_back(DrawTxn(draws, number, options, revision, depth - 1));
+        continue;
+      }
+      Request operation = DrawRequest(draws, number, plain, revision);
+      while (only_ranges && operation.kind != OperationKind::kRange) operation = DrawRequest(draws, number, plain, revision);
+      operation.revision = 0;
+      operation.min_mod_revision = 0;  // what rests on revisions is told by values of single ranges only
+      operation.sort_target = SortTarget::kKey;
+      if (only_ranges && draws.Chance(40)) operation.serializable = true;
+      // A key that was open to a delete and is kept again has no value to keep: etcd itself stops there.
+      operation.ignore_value = operation.ignore_value && branch->empty();
+      if (operation.kind == OperationKind::kPut && !operation.ignore_value && operation.value.empty()) operation.value = "v0";
+      branch->push_back(std::move(operation));
+    }
+  }
+  return request;
+}
+
 Request DrawRequest(Draws& draws, size_t number, const HistoryOptions& options, int64_t revision) {
+  if (options.txn_percent > 0 && draws.Chance(options.txn_percent)) {
+    return DrawTxn(draws, number, options, revision, 1);
+  }
   Request request;
   request.key = "k" + std::to_string(draws.Below(options.keys));
   uint64_t kind = draws.Below(10);
@@ -69,7 +116,175 @@ bool SpecWithin(const std::string& key, const Request& request) {
   return key >= request.key && (request.range_end == kOpenEnd || key < request.range_end);
 }
 
-Answer RunSpec(const Request& request, SpecState& state, int64_t& revision) {
+namespace {
+
+template <typename T>
+bool SpecHolds(CompareResult result, const T& have, const T& want) {
+  bool outcomes[] = {have == want, have > want, have < want, have != want};
+  return outcomes[static_cast<size_t>(result)];
+}
+
+bool SpecHolds(const Condition& compare, const SpecState& state) {
+  Request range{.key = compare.key, .range_end = compare.range_end};
+  bool any = false;
+  for (const auto& [key, kv] : state) {
+    if (!SpecWithin(key, range)) continue;
+    any = true;
+    const int64_t numbers[] = {kv.version, kv.create_revision, kv.mod_revision, 0, 0};
+    bool holds = compare.target == CompareTarget::kValue
+                     ? SpecHolds(compare.result, kv.value, compare.value)
+                     : SpecHolds(compare.result, numbers[static_cast<size_t>(compare.target)], compare.number);
+    if (!holds) return false;
+  }
+  return any || (compare.target != CompareTarget::kValue && SpecHolds(compare.result, int64_t{0}, compare.number));
+}
+
+// A transaction whose branches are chosen: the operations that run, in order, each with where its answer goes.
+struct SpecStep {
+  const Request* request;
+  Answer* answer;
+};
+
+void SpecChoose(const Request& txn, const SpecState& state, Answer& answer) {
+  answer.succeeded = std::ranges::all_of(txn.compares, [&](const Condition& c) { return SpecHolds(c, state); });
+  const auto& branch = answer.succeeded ? txn.success : txn.failure;
+  answer.responses.resize(branch.size());
+  for (size_t i = 0; i < branch.size(); ++i) {
+    answer.responses[i].kind = branch[i].kind;
+    if (branch[i].kind == OperationKind::kTxn) SpecChoose(branch[i], state, answer.responses[i]);
+  }
+}
+
+void SpecSteps(const Request& txn, Answer& answer, std::vector<SpecStep>& steps) {
+  const auto& branch = answer.succeeded ? txn.success : txn.failure;
+  for (size_t i = 0; i < branch.size(); ++i) {
+    if (branch[i].kind == OperationKind::kTxn) {
+      SpecSteps(branch[i], answer.responses[i], steps);
+    } else {
+      steps.push_back({&branch[i], &answer.responses[i]});
+    }
+  }
+}
+
+bool SpecPutsTwice(const std::vector<Request>& branch, std::vector<std::string>& puts, std::vector<const Request*>& deletes) {
+  auto put = [&](const std::string& key) {
+    bool twice = std::ranges::find(puts, key) != puts.end();
+    for (const Request* deletion : deletes) twice = twice || (deletion->range_end != kOpenEnd && SpecWithin(key, *deletion));
+    puts.push_back(key);
+    return twice;
+  };
+  for (const Request& operation : branch) {
+    if (operation.kind == OperationKind::kDelete) deletes.push_back(&operation);
+  }
+  for (const Request& operation : branch) {
+    if (operation.kind != OperationKind::kTxn) continue;
+    std::vector<std::string> then;
+    std::vector<std::string> otherwise;
+    std::vector<const Request*> inner;
+    std::vector<const Request*> inner_otherwise;
+    if (SpecPutsTwice(operation.success, then, inner) || SpecPutsTwice(operation.failure, otherwise, inner_otherwise)) return true;
+    std::erase_if(otherwise, [&](const std::string& key) { return std::ranges::find(then, key) != then.end(); });
+    for (const std::string& key : then) {
+      if (put(key)) return true;
+    }
+    for (const std::string& key : otherwise) {
+      if (put(key)) return true;
+    }
+    deletes.insert(deletes.end(), inner.begin(), inner.end());
+    deletes.insert(deletes.end(), inner_otherwise.begin(), inner_otherwise.end());
+  }
+  for (const Request& operation : branch) {
+    if (operation.kind == OperationKind::kPut && put(operation.key)) return true;
+  }
+  return false;
+}
+
+Answer RunSpecTxn(const Request& request, SpecState& state, int64_t& revision, const std::vector<SpecState>* past) {
+  Answer answer;
+  for (const auto* branch : {&request.success, &request.failure}) {
+    std::vector<std::string> puts;
+    std::vector<const Request*> deletes;
+    if (SpecPutsTwice(*branch, puts, deletes)) return {.error = "etcdserver: duplicate key given in txn request"};
+  }
+  SpecChoose(request, state, answer);
+  std::vector<SpecStep> steps;
+  SpecSteps(request, answer, steps);
+  for (const SpecStep& step : steps) {
+    if (step.request->kind == OperationKind::kRange && step.request->revision > revision) {
+      return {.error = "etcdserver: mvcc: required revision is a future revision"};
+    }
+    if (step.request->ignore_value && !state.contains(step.request->key)) return {.error = "etcdserver: key not found"};
+  }
+  int64_t next = revision;
+  for (const SpecStep& step : steps) {
+    int64_t before = revision;  // every change is of the same revision
+    Answer one;
+    if (step.request->revision > 0 && past != nullptr) {
+      SpecState old = (*past)[static_cast<size_t>(step.request->revision)];
+      int64_t any = step.request->revision;
+      one = RunSpec(*step.request, old, any);
+    } else {
+      one = RunSpec(*step.request, state, before);
+    }
+    next = std::max(next, before);
+    one.kind = step.request->kind;
+    one.header_revision = next;
+    *step.answer = std::move(one);
+  }
+  answer.header_revision = revision = next;
+  return answer;
+}
+
+}  // namespace
+
+bool SpecProposes(const Request& request) {
+  if (request.kind != OperationKind::kTxn) return request.kind != OperationKind::kRange;
+  for (const auto* branch : {&request.success, &request.failure}) {
+    for (const Request& operation : *branch) {
+      if (operation.kind != OperationKind::kRange) return true;
+    }
+  }
+  return false;
+}
+
+bool SpecReadsLocally(const Request& request) {
+  if (request.kind != OperationKind::kTxn) return request.serializable;
+  if (SpecProposes(request)) return false;
+  for (const auto* branch : {&request.success, &request.failure}) {
+    for (const Request& operation : *branch) {
+      if (!operation.serializable) return false;
+    }
+  }
+  return true;
+}
+
+bool SpecMayTouch(const Request& writer, const Request& reader) {
+  for (const Condition& compare : reader.compares) {
+    if (SpecMayTouch(writer, {.key = compare.key, .range_end = compare.range_end})) return true;
+  }
+  for (const auto* branch : {&reader.success, &reader.failure}) {
+    for (const Request& operation : *branch) {
+      if (SpecMayTouch(writer, operation)) return true;
+    }
+  }
+  for (const auto* branch : {&writer.success, &writer.failure}) {
+    for (const Request& operation : *branch) {
+      if (operation.kind != OperationKind::kRange && SpecMayTouch(operation, reader)) return true;
+    }
+  }
+  if (writer.kind == OperationKind::kTxn || reader.kind == OperationKind::kTxn) return false;
+  return SpecWithin(writer.key, reader) || SpecWithin(reader.key, writer);
+}
+
+bool SpecTellsByValues(const Request& request) {
+  for (const Condition& compare : request.compares) {
+    if (compare.target < CompareTarget::kValue) return false;
+  }
+  return std::ranges::all_of(request.success, SpecTellsByValues) && std::ranges::all_of(request.failure, SpecTellsByValues);
+}
+
+Answer RunSpec(const Request& request, SpecState& state, int64_t& revision, const std::vector<SpecState>* past) {
+  if (request.kind == OperationKind::kTxn) return RunSpecTxn(request, state, revision, past);
   Answer answer;
   std::vector<ObservedKeyValue> matching;
   for (const auto& [key, kv] : state) {
@@ -98,6 +313,7 @@ Answer RunSpec(const Request& request, SpecState& state, int64_t& revision) {
       kv.mod_revision = revision;
       break;
     }
+    case OperationKind::kTxn: case OperationKind::kCompact: case OperationKind::kHashKv: break;
   }
   answer.header_revision = revision;
   return answer;
@@ -116,15 +332,66 @@ void History::Number() {
   }
 }
 
+namespace {
+
+void EncodeTxn(const Request& request, etcdserverpb::TxnRequest& txn);
+
+void EncodePut(const Request& request, etcdserverpb::PutRequest& put) {
+  put.set_key(request.key);
+  put.set_value(request.value);
+  put.set_ignore_value(request.ignore_value);
+}
+
+void EncodeDelete(const Request& request, etcdserverpb::DeleteRangeRequest& deletion) {
+  deletion.set_key(request.key);
+  deletion.set_range_end(request.range_end);
+}
+
+void EncodeOperation(const Request& request, etcdserverpb::RequestOp& operation) {
+  switch (request.kind) {
+    case OperationKind::kPut: EncodePut(request, *operation.mutable_request_put()); break;
+    case OperationKind::kDelete: EncodeDelete(request, *operation.mutable_request_delete_range()); break;
+    case OperationKind::kTxn: EncodeTxn(request, *operation.mutable_request_txn()); break;
+    case OperationKind::kRange: case OperationKind::kCompact: case OperationKind::kHashKv:
+      operation.mutable_request_range()->set_key(request.key);
+      operation.mutable_request_range()->set_range_end(request.range_end);
+      operation.mutable_request_range()->set_revision(request.revision);
+      break;
+  }
+}
+
+void EncodeTxn(const Request& request, etcdserverpb::TxnRequest& txn) {
+  for (const Condition& compare : request.compares) {
+    etcdserverpb::Compare& encoded = *txn.add_compare();
+    encoded.set_result(static_cast<etcdserverpb::Compare::CompareResult>(compare.result));
+    encoded.set_target(static_cast<etcdserverpb::Compare::CompareTarget>(compare.target));
+    encoded.set_key(compare.key);
+    encoded.set_range_end(compare.range_end);
+    switch (compare.target) {
+      case CompareTarget::kVersion: encoded.set_version(compare.number); break;
+      case CompareTarget::kCreate: encoded.set_create_revision(compare.number); break;
+      case CompareTarget::kMod: encoded.set_mod_revision(compare.number); break;
+      case CompareTarget::kValue: encoded.set_value(compare.value); break;
+      case CompareTarget::kLease: encoded.set_lease(compare.number); break;
+    }
+  }
+  for (const Request& operation : request.success) EncodeOperation(operation, *txn.add_success());
+  for (const Request& operation : request.failure) EncodeOperation(operation, *txn.add_failure());
+}
+
+}  // namespace
+
 Bytes Encode(const Request& request) {
   etcdserverpb::InternalRaftRequest encoded;
-  if (request.kind == OperationKind::kPut) {
-    encoded.mutable_put()->set_key(request.key);
-    encoded.mutable_put()->set_value(request.value);
-    encoded.mutable_put()->set_ignore_value(request.ignore_value);
-  } else {
-    encoded.mutable_delete_range()->set_key(request.key);
-    encoded.mutable_delete_range()->set_range_end(request.range_end);
+  switch (request.kind) {
+    case OperationKind::kPut: EncodePut(request, *encoded.mutable_put()); break;
+    case OperationKind::kDelete: EncodeDelete(request, *encoded.mutable_delete_range()); break;
+    case OperationKind::kTxn: EncodeTxn(request, *encoded.mutable_txn()); break;
+    case OperationKind::kCompact:
+      encoded.mutable_compaction()->set_revision(request.revision);
+      encoded.mutable_compaction()->set_physical(request.physical);
+      break;
+    case OperationKind::kRange: case OperationKind::kHashKv: break;
   }
   return Bytes::Copy(encoded.SerializeAsString());
 }
@@ -143,7 +410,11 @@ History GenerateHistory(uint64_t seed, const HistoryOptions& options) {
   auto take_effect = [&](size_t index) {
     Operation& operation = history.operations[index];
     const Request& request = operation.request;
-    if (request.kind != OperationKind::kRange) {
+    if (SpecProposes(request)) {
+      SpecState scratch = states[static_cast<size_t>(revision)];
+      int64_t any = revision;
+      operation.answer = RunSpec(request, scratch, any);
+      if (operation.answer.error.find("duplicate key") != std::string::npos) return;  // never proposed
       history.events.push_back({.kind = Kind::kCommit, .committed = request});
       State state = states[static_cast<size_t>(revision)];
       int64_t before = revision;
@@ -152,7 +423,7 @@ History GenerateHistory(uint64_t seed, const HistoryOptions& options) {
       return;
     }
     int64_t at = revision;
-    if (request.serializable) at = 1 + static_cast<int64_t>(draws.Below(static_cast<uint64_t>(revision)));
+    if (SpecReadsLocally(request)) at = 1 + static_cast<int64_t>(draws.Below(static_cast<uint64_t>(revision)));
     if (request.revision > at) {
       operation.answer.error = "etcdserver: mvcc: required revision is a future revision";
       return;
@@ -184,7 +455,7 @@ History GenerateHistory(uint64_t seed, const HistoryOptions& options) {
                draws.Chance(options.unknown_percent / 2)) {
       operation.outcome = Outcome::kUnknown;
       history.events.push_back({.kind = Kind::kEnd, .operation = *client.operation});
-      if (!client.done && operation.request.kind != OperationKind::kRange) adrift.push_back(*client.operation);
+      if (!client.done && SpecProposes(operation.request)) adrift.push_back(*client.operation);
       client.operation.reset();
     } else if (!client.done) {
       if (operation.request.kind == OperationKind::kPut && draws.Chance(5)) {

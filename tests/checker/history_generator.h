@@ -44,8 +44,19 @@ using SpecState = std::map<std::string, ObservedKeyValue>;
 
 bool SpecWithin(const std::string& key, const Request& request);
 
-// The answer to `request` on `state` at `revision`; changes both when the request does.
-Answer RunSpec(const Request& request, SpecState& state, int64_t& revision);
+// The answer to `request`, of any kind but compact and hash, on `state` at `revision`; changes both when the request does.
+// `past`: the states by revision, for ranges at a past one inside a transaction; nullptr: there are none.
+Answer RunSpec(const Request& request, SpecState& state, int64_t& revision,
+               const std::vector<SpecState>* past = nullptr);
+
+// Whether the specification ever proposes it.
+bool SpecProposes(const Request& request);
+// Whether a read is of the member's own state.
+bool SpecReadsLocally(const Request& request);
+// Whether what the one writes, in any branch, may lie in what the other reads.
+bool SpecMayTouch(const Request& writer, const Request& reader);
+// Whether comparisons of a transaction can be told without create, mod and version.
+bool SpecTellsByValues(const Request& request);
 
 // An encoded InternalRaftRequest.
 Bytes Encode(const Request& request);
@@ -56,6 +67,8 @@ struct HistoryOptions {
   size_t keys = 3;
   uint64_t unknown_percent = 20;
   size_t values = 0;  // how many different values puts draw from; 0: each has its own
+  uint64_t txn_percent = 35;
+  bool conditions_on_values = false;  // of transactions: only on what is told by values too
 };
 History GenerateHistory(uint64_t seed, const HistoryOptions& options);
 

@@ -48,7 +48,7 @@ TEST(KvModelTest, DeleteTakesARangeInOneRevision) {
   KvModel model;
   for (const char* key : {"a", "b", "c"}) model.Apply(PutData(key, "v"));
   Effect effect = model.Apply(DeleteData("a", "c"));
-  EXPECT_EQ(effect.deleted, 2);
+  EXPECT_EQ(effect.changes, 2);
   EXPECT_EQ(effect.revision, 5);
   EXPECT_EQ(model.Live("", kAll, 5), (std::vector<ObservedKeyValue>{{"c", "v", 4, 4, 1}}));
   EXPECT_EQ(model.Live("", kAll, 4).size(), 3u);
@@ -68,9 +68,10 @@ TEST(KvModelTest, IgnoreValueKeepsItOrFails) {
   model.Apply(PutData("a", "1"));
   model.Apply(PutData("a", "", true));
   EXPECT_EQ(model.Get("a", 3), (ObservedKeyValue{"a", "1", 2, 3, 2}));
-  EXPECT_EQ(model.FirstAbsent("a", 2), std::nullopt);
+  const Request kept{.kind = OperationKind::kPut, .key = "a", .ignore_value = true};
+  EXPECT_EQ(model.FirstAbsent(kept, 2), std::nullopt);
   model.Apply(DeleteData("a"));
-  EXPECT_EQ(model.FirstAbsent("a", 2), 4);
+  EXPECT_EQ(model.FirstAbsent(kept, 2), 4);
 }
 
 TEST(KvModelTest, OtherRequestsChangeNothingAndUnknownOnesAreNamed) {
@@ -79,8 +80,12 @@ TEST(KvModelTest, OtherRequestsChangeNothingAndUnknownOnesAreNamed) {
   attributes.mutable_cluster_member_attr_set()->set_member_id(1);
   EXPECT_EQ(model.Apply(attributes.SerializeAsString()).kind, EffectKind::kNone);
   EXPECT_EQ(model.Apply("").kind, EffectKind::kNone);
+  etcdserverpb::InternalRaftRequest leased;
+  leased.mutable_put()->set_key("a");
+  leased.mutable_put()->set_lease(7);
+  EXPECT_EQ(model.Apply(leased.SerializeAsString()).kind, EffectKind::kForeign);
   etcdserverpb::InternalRaftRequest txn;
-  txn.mutable_txn();
+  txn.mutable_txn()->add_success()->mutable_request_txn()->add_failure();  // an operation with nothing in it
   EXPECT_EQ(model.Apply(txn.SerializeAsString()).kind, EffectKind::kForeign);
   EXPECT_EQ(model.Apply("\xff\xff").kind, EffectKind::kForeign);
 }

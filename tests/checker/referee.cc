@@ -4,6 +4,8 @@
 #include <utility>
 #include <vector>
 
+#include "checker/execution.h"
+#include "checker/requests.h"
 #include "checker/revision_order.h"
 #include "checker/search.h"
 #include "checker/triage.h"
@@ -124,6 +126,8 @@ Comparison CompareJudges(uint64_t seed, size_t operations_max) {
   options.keys = 1 + draws.Below(4);
   options.unknown_percent = 20 * draws.Below(4);
   options.values = draws.Chance(30) ? 2 : 0;
+  options.txn_percent = 25 * draws.Below(4);
+  options.conditions_on_values = draws.Chance(70);
   Comparison comparison{.corruption = "nothing", .history = GenerateHistory(seed, options)};
   if (draws.Chance(90)) {
     std::optional<std::string_view> way;
@@ -138,10 +142,7 @@ std::string Story(const History& history) {
   std::string text;
   for (const HistoryEvent& event : history.events) {
     if (event.kind == Kind::kCommit) {
-      const Request& request = event.committed;
-      bool put = request.kind == OperationKind::kPut;
-      text += put ? "commit put " + request.key + "=" + (request.ignore_value ? "(kept)" : request.value) + "\n"
-                  : "commit delete " + request.key + (request.range_end.empty() ? "" : " and on") + "\n";
+      text += "commit " + Describe(event.committed) + "\n";
       continue;
     }
     const Operation& operation = history.operations[event.operation];
@@ -156,10 +157,8 @@ std::string Story(const History& history) {
     }
     text += ": revision " + std::to_string(operation.answer.header_revision) + ", count " +
             std::to_string(operation.answer.count) + " " + operation.answer.error;
-    for (const ObservedKeyValue& kv : operation.answer.kvs) {
-      text += " " + kv.key + "=" + kv.value + "(" + std::to_string(kv.create_revision) + "," +
-              std::to_string(kv.mod_revision) + "," + std::to_string(kv.version) + ")";
-    }
+    if (operation.request.kind == OperationKind::kTxn) text += operation.answer.succeeded ? " success" : " failure";
+    for (const ShownPair& pair : ShownPairs(operation.request, operation.answer)) text += " " + Describe(*pair.kv);
     text += "\n";
   }
   return text;
