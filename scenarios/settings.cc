@@ -6,6 +6,7 @@
 #include <string>
 
 #include "absl/strings/str_format.h"
+#include "scenarios/operations.h"
 #include "scenarios/runner.h"
 
 namespace detcd::scenario {
