@@ -78,6 +78,7 @@ struct CommittedEntry {
 enum class MessageKind : uint8_t {
   kPropose, kAppend, kAppendResponse, kVote, kVoteResponse, kPreVote, kPreVoteResponse,
   kHeartbeat, kHeartbeatResponse, kReadIndex, kReadIndexResponse,
+  kTransferRequest, kTimeoutNow,
 };
 
 // A message at the moment it left its sender (below the sender's queues) or reached its receiver.
@@ -91,6 +92,7 @@ struct MessageObservation {
   uint64_t entry_count = 0;
   LogIndex commit;
   bool reject = false;
+  bool transfer = false;   // votes: asked for by the target of a leadership transfer
   uint64_t read = 0;
 };
 

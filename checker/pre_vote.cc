@@ -64,6 +64,27 @@ void PreVote::OnSent(const MessageObservation& message, Moment moment) {
     }
   } else if (IsGrant(message)) {
     Of(message.from).granted.push_back(message);
+  } else {
+    JudgeTransfer(message, moment);
+  }
+}
+
+void PreVote::JudgeTransfer(const MessageObservation& message, Moment moment) {
+  const Member& sender = Of(message.from);
+  if (!sender.seen) return;
+  if (message.kind == MessageKind::kTimeoutNow && !sender.led.contains(message.term)) {
+    verdict_.Report("F12", "a transfer by no leader",
+                    absl::StrFormat("member %x told member %x to campaign against term %d, which it never led",
+                                    message.from.value, message.to.value, message.term.value),
+                    moment);
+  }
+  const bool asks = message.kind == MessageKind::kVote || message.kind == MessageKind::kPreVote;
+  if (asks && message.transfer && sender.told_term + 1 != message.term) {
+    verdict_.Report("F12", "a transfer that no leader began",
+                    absl::StrFormat("member %x asked member %x for its vote for term %d as the target of a transfer, which "
+                                    "the leader of the term before did not tell it to do",
+                                    message.from.value, message.to.value, message.term.value),
+                    moment);
   }
 }
 
@@ -82,6 +103,7 @@ void PreVote::OnMember(const MemberObservation& seen, Moment moment) {
   }
   member.term_in_event = member.term;
   member.leader_in_event = member.leader;
+  member.told_in_event = Term();
   for (const MessageObservation& message : member.arrived) TakeArrived(member, seen, message);
   for (const MessageObservation& grant : member.granted) JudgeGrant(member, grant, moment);
   member.arrived.clear();
@@ -115,17 +137,23 @@ void PreVote::TakeArrived(Member& member, const MemberObservation& seen, const M
       member.asked.push_back(Asked{.candidate = message.from,
                                    .term = message.term,
                                    .pre_vote = message.kind == MessageKind::kPreVote,
-                                   .leader_live = led && silence < world_.election_timeout - world_.heartbeat_interval,
+                                   .leader_live = led && !message.transfer &&
+                                                  silence < world_.election_timeout - world_.heartbeat_interval,
                                    .raises_term = message.term > member.term_in_event,
                                    .silence = silence});
       break;
     }
+    case MessageKind::kTimeoutNow:
+      member.told_term = std::max(member.told_term, message.term);
+      member.told_in_event = std::max(member.told_in_event, message.term);
+      break;
     case MessageKind::kPropose:
     case MessageKind::kAppendResponse:
     case MessageKind::kVoteResponse:
     case MessageKind::kHeartbeatResponse:
     case MessageKind::kReadIndex:
-    case MessageKind::kReadIndexResponse: break;
+    case MessageKind::kReadIndexResponse:
+    case MessageKind::kTransferRequest: break;
   }
   if (member.role == Role::kLeader && message.term == member.term) member.contact[message.from] = seen.local_time;
   // A higher term makes it a follower that knows no leader but the one that sent an append or a heartbeat. What the
@@ -166,7 +194,8 @@ void PreVote::JudgeGrant(const Member& member, const MessageObservation& grant, 
 
 void PreVote::JudgeTerm(Member& member, const MemberObservation& seen, Moment moment) {
   bool campaigned = seen.role == Role::kCandidate || (seen.role == Role::kLeader && seen.term > member.heard_term);
-  if (campaigned && world_.pre_vote) {
+  const bool told = !member.told_in_event.IsZero() && member.told_in_event + 1 == seen.term;
+  if (campaigned && world_.pre_vote && !told) {
     std::set<MemberId> granted = member.grants[seen.term];
     granted.insert(member.id);
     if (granted.size() < quorum()) {

@@ -2,7 +2,8 @@
 // members' own clocks.
 //
 //   F12 With pre-vote, a member moves to term t as candidate only after a quorum (itself included) granted it a
-//       pre-vote for t; no member grants a pre-vote, or a vote that would raise its term, while it heard from a live leader less
+//       pre-vote for t, or in the event in which the leader of t-1 told it to campaign (thesis 3.10): such a message only
+//       a leader of its term sends, and a vote with the mark of a transfer is asked for only by who got one. No member grants a pre-vote, or a vote without that mark that would raise its term, while it heard from a live leader less
 //       than T ago on its own clock (with check-quorum); a term rises otherwise only by a message of that term. So the
 //       term of an isolated member never rises: no grant and no message reaches it.
 //   F13 With check-quorum, a leader without contact to a quorum steps down within 2T of its own clock and one event.
@@ -62,6 +63,8 @@ class PreVote {
     MemberId leader_in_event;                       // of which wire fidelity delivers several, have moved them
     std::vector<Asked> asked;                       // newest terms only
     std::map<Term, std::set<MemberId>> grants;      // pre-votes granted to it
+    Term told_term;                                 // highest that a leader told it to campaign against
+    Term told_in_event;                             // the same, of the current event alone
     Term heard_term;                                // highest that a message of this incarnation brought
     std::set<Term> led;
     std::map<MemberId, Instant> contact;            // leader: last message of its term from each peer
@@ -72,6 +75,7 @@ class PreVote {
 
   Member& Of(MemberId id);
   void TakeArrived(Member& member, const MemberObservation& seen, const MessageObservation& message);
+  void JudgeTransfer(const MessageObservation& message, Moment moment);
   void JudgeGrant(const Member& member, const MessageObservation& grant, Moment moment);
   void JudgeTerm(Member& member, const MemberObservation& seen, Moment moment);
   void JudgeLeader(Member& member, const MemberObservation& seen, Moment moment);

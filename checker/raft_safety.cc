@@ -29,7 +29,9 @@ bool CarriesOwnTerm(const MessageObservation& message) {
     case MessageKind::kVoteResponse:
     case MessageKind::kHeartbeat:
     case MessageKind::kHeartbeatResponse:
-    case MessageKind::kReadIndexResponse: return true;
+    case MessageKind::kReadIndexResponse:
+    case MessageKind::kTransferRequest:
+    case MessageKind::kTimeoutNow: return true;
   }
   return false;
 }

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <set>
 
+#include "absl/strings/escaping.h"
 #include "absl/strings/str_format.h"
 #include "checker/range_rules.h"
 
@@ -149,7 +150,11 @@ void CollectRanges(const Request& request, bool written, std::vector<KeyRange>& 
   }
 }
 
-std::string Shorten(const std::string& text) { return text.size() <= 24 ? text : text.substr(0, 21) + "..."; }
+// Keys and values are any bytes: as they are, a zero byte would end what is printed of the story there.
+std::string Shorten(const std::string& bytes) {
+  const std::string text = absl::CEscape(bytes);
+  return text.size() <= 24 ? text : text.substr(0, 21) + "...";
+}
 
 std::string ShowRange(const std::string& key, const std::string& range_end) {
   if (range_end.empty()) return Shorten(key);

@@ -133,13 +133,13 @@ SeedRange ParseSeedRange(const std::string& text) {
   throw UsageError{"--seeds " + text + ": want A..B, two decimal numbers"};
 }
 
-int64_t ParseDuration(const std::string& text) {
+int64_t ParseDuration(const std::string& text, const std::string& option) {
   const size_t digits = std::min(text.find_first_not_of("0123456789"), text.size());
   const auto number = ParseNumber(std::string_view(text).substr(0, digits));
   const std::string unit = text.substr(digits);
   const int64_t nanos = unit == "ms" ? 1'000'000 : unit == "s" ? 1'000'000'000 : unit == "m" ? 60'000'000'000 : unit == "h" ? 3'600'000'000'000 : 0;
   if (!number || *number == 0 || *number > 1'000'000 || nanos == 0) {
-    throw UsageError{"--for " + text + ": want a number from 1 to 1000000 and a unit: ms, s, m or h"};
+    throw UsageError{option + " " + text + ": want a number from 1 to 1000000 and a unit: ms, s, m or h"};
   }
   return static_cast<int64_t>(*number) * nanos;
 }
@@ -298,6 +298,7 @@ int RunSweep(const SweepCommand& command) {
                              .last = command.seeds.last,
                              .jobs = jobs,
                              .wall_ns_max = command.wall_ns_max,
+                             .cpu_ns_max = static_cast<uint64_t>(command.cpu_ns_max),
                              .failures_max = command.failures_max,
                              .twin_share = command.twice ? 1u : kTwinShare,
                              .twin_command = {command.program, "serve", "--fidelity", FidelityText(command.fidelity)}};

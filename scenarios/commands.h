@@ -27,8 +27,8 @@ struct SeedRange {
 
 // `A..B` with A <= B < 2^63. Throws UsageError.
 SeedRange ParseSeedRange(const std::string& text);
-// `90s`, `10m`, `2h`, `500ms`, in nanoseconds. Throws UsageError.
-int64_t ParseDuration(const std::string& text);
+// `90s`, `10m`, `2h`, `500ms`, in nanoseconds. Throws UsageError, which names the option.
+int64_t ParseDuration(const std::string& text, const std::string& option = "--for");
 // direct, wire, mixed. Throws UsageError.
 FidelityChoice ParseFidelity(const std::string& text);
 std::string FidelityText(FidelityChoice fidelity);
@@ -54,6 +54,7 @@ struct SweepCommand {
   SeedRange seeds;
   uint32_t jobs = 0;               // 0: as many as there are processors
   int64_t wall_ns_max = 0;         // 0: no bound
+  int64_t cpu_ns_max = 0;          // of all workers together; 0: no bound
   FidelityChoice fidelity = FidelityChoice::kMixed;
   std::string json_file;           // empty: none
   std::string digests_file;

@@ -100,6 +100,7 @@ void EpisodeFaults::TurnEpisode(size_t place, bool begins) {
     case Episode::kPause: Turn(moment, episode.pause()); break;
     case Episode::kSyncStall: Turn(moment, episode.sync_stall()); break;
     case Episode::kDrift: Turn(moment, episode.drift()); break;
+    case Episode::kTransfer: Turn(moment, episode.transfer()); break;
     case Episode::FAULT_NOT_SET: break;
   }
   if (begins) universe_.ScheduleControl(EndOf(episode), Token(Control::kEnd, place));
@@ -296,6 +297,13 @@ void EpisodeFaults::Turn(const Moment& moment, const SyncStall& fault) {
 void EpisodeFaults::Turn(const Moment& moment, const Drift& fault) {
   if (moment.begins && fault.drift_ppm() != 0) universe_.effects().Armed(FaultKind::kClockDrift);
   universe_.SetDrift(fault.member() - 1, moment.begins ? fault.drift_ppm() : BaseDrift(fault.member()));
+}
+
+// No fault, and as hard on the members as one: it needs no healing.
+void EpisodeFaults::Turn(const Moment& moment, const Transfer& fault) {
+  if (!moment.begins) return;
+  if (world_.members() > 1) universe_.effects().Armed(FaultKind::kTransfer);
+  for (const EndpointId member : Endpoints(fault.to())) world_.MoveLeader(member);
 }
 
 int32_t EpisodeFaults::BaseDrift(uint32_t member) const {

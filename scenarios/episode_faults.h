@@ -67,6 +67,7 @@ class EpisodeFaults {
   void Turn(const Moment& moment, const Pause& fault);
   void Turn(const Moment& moment, const SyncStall& fault);
   void Turn(const Moment& moment, const Drift& fault);
+  void Turn(const Moment& moment, const Transfer& fault);
   void TurnEpisode(size_t place, bool begins);
 
   void ArmSettings();

@@ -12,6 +12,7 @@
 #include "scenarios/build_id.h"
 #include "scenarios/command_files.h"
 #include "scenarios/commands.h"
+#include "scenarios/prove_command.h"
 #include "scenarios/runner.h"
 #include "scenarios/shrink_command.h"
 #include "scenarios/zoo/zoo.h"
@@ -22,6 +23,7 @@ namespace {
 constexpr uint32_t kJobsMax = 1'024;
 constexpr uint32_t kCheckpointIntervalMax = 1'000'000;  // all events of it are told in the second pass
 constexpr uint32_t kRepeatMax = 1'000'000;
+constexpr uint64_t kRlimitMax = 4'000'000'000;  // Z3 counts in 32 bits
 
 // What a command does once its line is parsed. Holds what its options were written to.
 using Action = std::function<int()>;
@@ -96,6 +98,7 @@ Action AddSweep(CLI::App& app, const std::string& program) {
   struct Texts {
     std::string seeds;
     std::string duration;
+    std::string cpu_duration;
     std::string fidelity = "mixed";
   };
   auto command = std::make_shared<SweepCommand>(SweepCommand{.program = program});
@@ -103,6 +106,7 @@ Action AddSweep(CLI::App& app, const std::string& program) {
   app.add_option("--seeds", texts->seeds, "A..B, both inclusive")->required();
   AddJobs(app, command->jobs);
   app.add_option("--for", texts->duration, "Begin no seed after this time: 90s, 10m, 2h");
+  app.add_option("--cpu-for", texts->cpu_duration, "Begin no seed after this much CPU time of all workers together");
   app.add_option("--fidelity", texts->fidelity, "direct, wire or mixed (one seed in ten is wire)");
   app.add_option("--json", command->json_file, "Write the report to this file (SweepReport of sweep.proto)");
   app.add_option("--digests", command->digests_file, "Write `seed digest`, one a line, to this file");
@@ -113,6 +117,7 @@ Action AddSweep(CLI::App& app, const std::string& program) {
     command->fidelity = ParseFidelity(texts->fidelity);
     command->seeds = ParseSeedRange(texts->seeds);
     if (!texts->duration.empty()) command->wall_ns_max = ParseDuration(texts->duration);
+    if (!texts->cpu_duration.empty()) command->cpu_ns_max = ParseDuration(texts->cpu_duration, "--cpu-for");
     return RunSweep(*command);
   };
 }
@@ -152,6 +157,7 @@ Action AddShrink(CLI::App& app, const std::string& program) {
   auto subject = std::make_shared<Subject>();
   subject->Add(app, AddFile(app, command->scenario_file));
   app.add_option("--out", command->out_file, "Where the best so far is; goes on from there. Default: seed-N.scenario");
+  app.add_option("--json", command->json_file, "Write what it took and what is left to this file (ShrinkReport of shrink.proto)");
   app.add_option("--runs-max", command->runs_max, "End after so many runs; default 5000")->check(CLI::PositiveNumber);
   AddJobs(app, command->jobs);
   return [=] {
@@ -167,7 +173,19 @@ Action AddZoo(CLI::App& app, const std::string&) {
       ->check(CLI::Range(uint64_t{1}, uint64_t{1} << 40));
   AddJobs(app, command->jobs);
   app.add_option("--json", command->json_file, "Write the report to this file (ZooReport of zoo.proto), and go on from what it holds");
+  app.add_option("--table", command->table_file, "Measure nothing: print what README.md shows of the report in this file");
   return [=] { return RunZoo(*command); };
+}
+
+Action AddProve(CLI::App& app, const std::string&) {
+  auto command = std::make_shared<ProveCommand>();
+  app.add_option("NAME", command->name, "A rule with its weakened twins, or one of them; default: all");
+  app.add_option("--json", command->json_file, "Write the report to this file (ProveReport of prove.proto)");
+  app.add_option("--scenario", command->scenario_file, "Write the counterexample of the twin NAME to this file, as a scenario");
+  app.add_option("--seed", command->seed, "The scenario's; default: 1");
+  app.add_option("--rlimit", command->rlimit, "Give each up after so many of Z3's units")
+      ->check(CLI::Range(uint64_t{1}, kRlimitMax));
+  return [=] { return RunProve(*command); };
 }
 
 Action AddServe(CLI::App& app, const std::string&) {
@@ -198,6 +216,7 @@ constexpr CommandRow kCommands[] = {
     {"events", nullptr, AddEvents},
     {"zoo", "Builds known bugs and measures how soon they are found; from a working tree", AddZoo},
     {"explain", "Runs one failing scenario and tells what led to the failure", AddExplain},
+    {"prove", "Proves the rules of elections, leases and quorums, and refutes each when weakened", AddProve},
     {"shrink", "Makes a failing scenario small and writes it to a file", AddShrink},
     {"serve", nullptr, AddServe},
 };
@@ -225,7 +244,7 @@ int Main(int argc, char** argv) {
   for (const auto& [command, action] : actions) {
     if (command->parsed()) return action();
   }
-  throw UsageError{"want a command: run, print, sweep, shrink, explain, diverge or zoo; --help tells more"};
+  throw UsageError{"want a command: run, print, sweep, shrink, explain, diverge, prove or zoo; --help tells more"};
 }
 
 }  // namespace

@@ -101,6 +101,7 @@ void Recorder::OnEpisode(const Episode& episode, size_t place, bool begins) {
     case Episode::kResets: Touch(mark.touched, episode.resets().members()); break;
     case Episode::kPause: Touch(mark.touched, episode.pause().members()); break;
     case Episode::kSyncStall: Touch(mark.touched, episode.sync_stall().members()); break;
+    case Episode::kTransfer: Touch(mark.touched, episode.transfer().to()); break;
     case Episode::kDrift: mark.touched.push_back(episode.drift().member()); break;
     case Episode::kCrash:  // each member's own mark tells it
     case Episode::FAULT_NOT_SET: record_.marks.pop_back();

@@ -56,7 +56,7 @@ std::string ScenarioText(const Scenario& scenario) {
 ScenarioSize SizeOf(const Scenario& scenario) {
   ScenarioSize size;
   size.fault_lines = static_cast<uint64_t>(scenario.episodes_size() + scenario.clocks_size()) + (scenario.has_links() ? 1 : 0) +
-                     (scenario.has_disks() ? 1 : 0);
+                     (scenario.has_disks() ? 1 : 0) + (scenario.lost_members_size() > 0 ? 1 : 0);
   size.operations = static_cast<uint64_t>(scenario.operations_size());
   return size;
 }

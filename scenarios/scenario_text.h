@@ -13,7 +13,7 @@ std::string ScenarioText(const Scenario& scenario);
 
 // How many lines of it a reader must keep in mind.
 struct ScenarioSize {
-  uint64_t fault_lines = 0;  // episodes, clocks, and the laws of links and disks
+  uint64_t fault_lines = 0;  // episodes, clocks, lost members, and the laws of links and disks
   uint64_t operations = 0;
 };
 ScenarioSize SizeOf(const Scenario& scenario);

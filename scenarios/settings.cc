@@ -64,6 +64,7 @@ sim::WorldKnobs MakeWorldKnobs(const Scenario& scenario) {
   world.member.wal_segment_bytes = knobs.wal_segment_bytes();
   world.member.append_bytes_max = knobs.append_bytes_max();
   world.member.appends_in_flight_max = knobs.appends_in_flight_max();
+  world.member.uncommitted_bytes_max = knobs.uncommitted_bytes_max();
   world.member.log_entries_in_memory_max = knobs.log_entries_in_memory_max();
 
   world.client_try_timeout = MillisOr(knobs.client_timeout_ms(), 5000);
@@ -175,6 +176,7 @@ class Inspector {
       Complain("knobs.wal_segment_bytes", absl::StrFormat("want 0 or at least 1024, got %d", knobs.wal_segment_bytes()));
     }
     Number("knobs.wal_segment_bytes", knobs.wal_segment_bytes(), uint64_t{1} << 30);
+    Number("knobs.append_bytes_max", knobs.append_bytes_max(), uint64_t{1} << 30);
     Number("knobs.turn_events_max", knobs.turn_events_max(), 10'000);
     Number("knobs.event_cost_us", knobs.event_cost_us(), 1'000'000);
     Number("knobs.client_timeout_ms", knobs.client_timeout_ms(), kTimeMaxMs);
@@ -211,6 +213,7 @@ class Inspector {
       case Episode::kDrift:
         Member(where + ".drift.member", episode.drift().member());
         return Drift(where + ".drift.drift_ppm", episode.drift().drift_ppm());
+      case Episode::kTransfer: return Members(where + ".transfer.to", episode.transfer().to());
       case Episode::FAULT_NOT_SET: return;  // an episode of which nothing is left is benign
     }
   }

@@ -6,6 +6,7 @@
 
 #include "core/base/digest.h"
 #include "scenarios/runner.h"
+#include "scenarios/scenario_text.h"
 
 namespace detcd::scenario {
 namespace {
@@ -21,34 +22,36 @@ class Shrinking {
   }
 
   ShrinkResult Go() {
-    const OtherSeeds others = judge_.Others(best_, kOtherSeedsWanted);
-    progress_.runs += others.runs;
-    progress_.others = others.failing;
-    bool changed = true;
-    while (changed && MayGoOn()) {
-      changed = Round(passes_.reductions, 0);
-      if (!changed) changed = Round(passes_.second_chances, 0);
-      if (!changed && progress_.others < kOtherSeedsWanted) changed = Round(passes_.hardenings, 1);
-    }
-    return {.best = best_, .progress = progress_, .minimal = !changed && MayGoOn()};
+    bool minimal = Reduce();
+    strict_ = true;
+    while (minimal && Others() < kOtherSeedsWanted && Round(passes_.hardenings, true)) minimal = Reduce();
+    return {.best = best_, .progress = progress_, .costs = std::move(costs_), .minimal = minimal};
   }
 
  private:
   bool MayGoOn() const { return progress_.runs < options_.runs_max && !judge_.Interrupted(); }
 
-  // Whether anything was taken. `more`: how many other seeds a candidate must gain.
-  bool Round(const std::vector<ShrinkPass>& passes, uint32_t more) {
+  // Whether no reduction is left; false: the bound ended it.
+  bool Reduce() {
+    while (MayGoOn()) {
+      if (!Round(passes_.reductions, false) && !Round(passes_.second_chances, false)) return MayGoOn();
+    }
+    return false;
+  }
+
+  // Whether anything was taken. `rise`: only what fails under more other seeds is.
+  bool Round(const std::vector<ShrinkPass>& passes, bool rise) {
     const uint64_t before = progress_.changes;
     for (const ShrinkPass& pass : passes) {
       progress_.pass = pass.name;
-      for (uint32_t level = 0; level < pass.levels && MayGoOn(); ++level) Level(pass.edits(best_, level), more);
+      for (uint32_t level = 0; level < pass.levels && MayGoOn(); ++level) Level(pass.edits(best_, level), rise);
     }
     return progress_.changes != before;
   }
 
-  void Level(const std::vector<ShrinkEdit>& edits, uint32_t more) {
+  void Level(const std::vector<ShrinkEdit>& edits, bool rise) {
     size_t next = 0;
-    while (next < edits.size() && MayGoOn()) {
+    while (next < edits.size() && MayGoOn() && !(rise && Others() >= kOtherSeedsWanted)) {
       std::vector<Scenario> candidates;
       std::vector<size_t> edit_of;
       std::set<uint64_t> batch;
@@ -65,26 +68,59 @@ class Shrinking {
       const std::optional<size_t> first = judge_.First(candidates);
       if (judge_.Interrupted()) return;
       const size_t tried = first.has_value() ? *first + 1 : candidates.size();
-      progress_.runs += tried;
+      Spend(tried);
       // What comes before the first is no candidate ever again: the same scenario always runs the same way.
       for (size_t i = 0; i < tried; ++i) tried_.insert(Fingerprint(candidates[i]));
       if (first.has_value()) {
         next = edit_of[*first] + 1;
-        Take(std::move(candidates[*first]), more);
+        Take(std::move(candidates[*first]), rise);
       }
       listener_.OnProgress(best_, progress_);
     }
   }
 
-  // Takes a failing candidate, unless it fails under fewer other seeds than it must.
-  void Take(Scenario candidate, uint32_t more) {
-    const OtherSeeds others = judge_.Others(candidate, kOtherSeedsWanted);
-    progress_.runs += others.runs;
-    if (judge_.Interrupted() || others.failing < std::min(progress_.others + more, kOtherSeedsWanted)) return;
-    progress_.others = others.failing;
+  bool IsSmall(const Scenario& scenario) const {
+    const ScenarioSize size = SizeOf(scenario);
+    return strict_ || (size.operations <= kSmallOperations && size.fault_lines <= kSmallFaultLines);
+  }
+
+  // Takes a failing candidate, unless it fails under too few other seeds.
+  void Take(Scenario candidate, bool rise) {
+    if (IsSmall(candidate) || rise) {
+      const uint32_t before = Others();
+      const uint32_t least = rise ? before + 1 : IsSmall(best_) ? before : std::min(before, 1u);
+      const uint32_t after = Count(candidate);
+      if (judge_.Interrupted() || after < std::min(least, kOtherSeedsWanted)) return;
+      progress_.others = after;
+    } else {
+      progress_.others.reset();
+    }
     best_ = std::move(candidate);
     ++progress_.changes;
+    ++CostOfPass().changes;
     listener_.OnBetter(best_, progress_);
+  }
+
+  // Those of the best, counted when first asked for.
+  uint32_t Others() {
+    if (!progress_.others.has_value()) progress_.others = Count(best_);
+    return *progress_.others;
+  }
+
+  uint32_t Count(const Scenario& scenario) {
+    const OtherSeeds others = judge_.Others(scenario, kOtherSeedsWanted);
+    Spend(others.runs);
+    return others.failing;
+  }
+
+  void Spend(uint64_t runs) {
+    progress_.runs += runs;
+    CostOfPass().runs += runs;
+  }
+
+  ShrinkPassCost& CostOfPass() {
+    const auto found = std::ranges::find(costs_, progress_.pass, &ShrinkPassCost::name);
+    return found != costs_.end() ? *found : costs_.emplace_back(ShrinkPassCost{.name = progress_.pass});
   }
 
   const ShrinkPasses& passes_;
@@ -92,6 +128,8 @@ class Shrinking {
   ShrinkJudge& judge_;
   ShrinkListener& listener_;
   Scenario best_;
+  bool strict_ = false;  // nothing counts as large any more
+  std::vector<ShrinkPassCost> costs_;
   ShrinkProgress progress_;
   std::set<uint64_t> tried_;  // fingerprints of candidates that need no run
 };

@@ -48,20 +48,29 @@ class ShrinkJudge {
 };
 
 inline constexpr uint32_t kOtherSeeds = 10;
-// A failure that hangs on every draw of its seed is no regression test: the number of other seeds under which the
-// scenario fails may not fall below this, nor, while it is lower, fall at all.
+// A scenario with more of either is large.
+inline constexpr uint64_t kSmallOperations = 40;
+inline constexpr uint64_t kSmallFaultLines = 10;
+// A failure that hangs on every draw of its seed is no regression test: the result should fail under so many other seeds.
 inline constexpr uint32_t kOtherSeedsWanted = 3;
 
 struct ShrinkProgress {
   std::string pass;
   uint64_t runs = 0;
   uint64_t changes = 0;   // edits that were taken
-  uint32_t others = 0;   // of kOtherSeeds, counted up to kOtherSeedsWanted
+  std::optional<uint32_t> others;  // of kOtherSeeds, counted up to kOtherSeedsWanted; absent: not counted
+};
+
+// What one pass took, in all its rounds.
+struct ShrinkPassCost {
+  std::string name;
+  uint64_t runs = 0;
+  uint64_t changes = 0;
 };
 
 class ShrinkListener {
  public:
-  // `best` fails, and is smaller than all before it, or fails under more other seeds.
+  // `best` fails, and is smaller than the last, or fails under more other seeds.
   virtual void OnBetter(const Scenario& best, const ShrinkProgress& progress) = 0;
   // After each batch.
   virtual void OnProgress(const Scenario& best, const ShrinkProgress& progress) = 0;
@@ -78,6 +87,7 @@ struct ShrinkOptions {
 struct ShrinkResult {
   Scenario best;
   ShrinkProgress progress;
+  std::vector<ShrinkPassCost> costs;  // in the order of their first runs
   bool minimal = false;      // no edit of any pass makes it smaller; false: the bound was reached, or it was interrupted
 };
 
@@ -85,12 +95,15 @@ struct ShrinkPasses {
   std::vector<ShrinkPass> reductions;
   // Reductions that are dearer, for when none of those above is left.
   std::vector<ShrinkPass> second_chances;
-  // What makes a failure less a matter of luck, though not smaller: tried when no reduction is left and the scenario fails
-  // under fewer other seeds than wanted, and taken when that number rises.
+  // What makes a failure less a matter of luck, though not smaller.
   std::vector<ShrinkPass> hardenings;
 };
 
 // Requires: `from` fails. A round goes through all reductions; rounds end when one changes nothing.
+// While it is large, it gets smaller however much luck that takes: with all that happens in a large one it fails under
+// many seeds, and keeping it so would keep it large. What makes it small must fail under one other seed, if any; from there
+// on the number of other seeds may not fall below kOtherSeedsWanted, nor, while it is less, fall at all. Hardenings are taken
+// when that number rises.
 ShrinkResult Shrink(const Scenario& from, const ShrinkPasses& passes, const ShrinkOptions& options, ShrinkJudge& judge,
                     ShrinkListener& listener);
 

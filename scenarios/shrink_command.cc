@@ -13,14 +13,17 @@
 #include "core/base/digest.h"
 #include "scenarios/command_files.h"
 #include "scenarios/commands.h"
+#include "scenarios/json_files.h"
 #include "scenarios/scenario_text.h"
 #include "scenarios/shrink.h"
+#include "scenarios/shrink.pb.h"
 #include "scenarios/shrink_steps.h"
 #include "scenarios/sweep.h"
 
 namespace detcd::scenario {
 namespace {
 
+constexpr uint32_t kShrinkSchemaVersion = 1;
 constexpr int kExitInterrupted = 128 + SIGINT;
 constexpr int64_t kSecond = 1'000'000'000;
 // A candidate that takes much longer than the original is none. (A hang is worth no more than this either.)
@@ -115,9 +118,11 @@ class WorkerJudge final : public ShrinkJudge {
   bool interrupted_ = false;
 };
 
+uint32_t MembersOf(const Scenario& scenario) { return scenario.members() != 0 ? scenario.members() : 3; }
+
 std::string SizeText(const Scenario& scenario) {
   const ScenarioSize size = SizeOf(scenario);
-  return absl::StrFormat("%d members, %d clients, %d lines of faults, %d operations, %d ms", scenario.members() != 0 ? scenario.members() : 3,
+  return absl::StrFormat("%d members, %d clients, %d lines of faults, %d operations, %d ms", MembersOf(scenario),
                          std::max(1u, scenario.clients()), size.fault_lines, size.operations, scenario.chaos_ms());
 }
 
@@ -183,6 +188,31 @@ std::string Origin(const ShrinkCommand& command, Scenario scenario) {
   return absl::StrFormat("a scenario with the digest %016x", DigestBytes(scenario.SerializeAsString()));
 }
 
+// What the result is; what it took is not in it yet.
+ShrinkReport Report(const ShrinkResult& result, const SeedReport& last) {
+  const ScenarioSize size = SizeOf(result.best);
+  ShrinkReport report;
+  report.set_schema_version(kShrinkSchemaVersion);
+  report.set_signature(last.signature());
+  report.set_sentence(last.sentence());
+  report.set_members(MembersOf(result.best));
+  report.set_clients(std::max(1u, result.best.clients()));
+  report.set_fault_lines(static_cast<uint32_t>(size.fault_lines));
+  report.set_operations(static_cast<uint32_t>(size.operations));
+  report.set_chaos_ms(result.best.chaos_ms());
+  report.set_runs(result.progress.runs);
+  report.set_changes(result.progress.changes);
+  report.set_minimal(result.minimal);
+  report.set_other_seeds(kOtherSeeds);
+  for (const ShrinkPassCost& cost : result.costs) {
+    PassCost& pass = *report.add_passes();
+    pass.set_name(cost.name);
+    pass.set_runs(cost.runs);
+    pass.set_changes(cost.changes);
+  }
+  return report;
+}
+
 // Two processes more: one forked with other bytes in its memory, one a program of its own with another address layout.
 int FailsElsewhere(const ShrinkCommand& command, const std::string& path, const Scenario& scenario, const WorkerJudge& judge) {
   SweepOptions options{.first = 1,
@@ -244,6 +274,14 @@ int RunShrink(const ShrinkCommand& command) {
               diary.Seconds(), judge.CpuSeconds(), static_cast<int>(result.progress.changes),
               result.minimal ? "; nothing more can be taken away" : "; the bound on runs is reached: run it again to go on",
               SizeText(result.best).c_str(), static_cast<int>(others.failing), static_cast<int>(kOtherSeeds));
+  if (!command.json_file.empty()) {
+    ShrinkReport shrunk = Report(result, final_report);
+    shrunk.set_wall_seconds(diary.Seconds());
+    shrunk.set_cpu_seconds(judge.CpuSeconds());
+    shrunk.set_confirmed(code == 0);
+    shrunk.set_other_seeds_failing(others.failing);
+    WriteJson(command.json_file, shrunk);
+  }
   std::printf("%s\n%s run %s\n", final_report.sentence().c_str(), Quoted(command.program).c_str(), Quoted(path).c_str());
   return code;
 }

@@ -15,6 +15,7 @@ struct ShrinkCommand {
   std::string scenario_file;
   FidelityChoice fidelity = FidelityChoice::kMixed;
   std::string out_file;            // empty: a name made of the seed or of the file's name
+  std::string json_file;           // ShrinkReport; empty: none
   uint64_t runs_max = 5'000;
   uint32_t jobs = 0;               // 0: as many as there are processors; changes the time it takes, not the result
 };

@@ -14,6 +14,7 @@ void DrawKnobs(uint64_t seed, Knobs& knobs) {
   knobs.set_wal_segment_bytes(Pick(random, {0, 2'048, 8'192, 65'536, 1'048'576}));
   knobs.set_append_bytes_max(Pick(random, {0, 0, 64, 1'024, 16'384}));
   knobs.set_appends_in_flight_max(Pick(random, {0, 0, 1, 2, 8}));
+  knobs.set_uncommitted_bytes_max(Pick(random, {0, 0, 0, 256, 4'096}));
   knobs.set_log_entries_in_memory_max(Pick(random, {0, 4, 16, 64}));
   knobs.set_turn_events_max(static_cast<uint32_t>(Pick(random, {1, 1, 4, 16})));
   knobs.set_event_cost_us(static_cast<uint32_t>(Pick(random, {0, 0, 10, 200})));

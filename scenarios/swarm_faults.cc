@@ -54,6 +54,11 @@ class EpisodeWriter {
 
   void WriteSyncStall(Episode& episode) { Members(*episode.mutable_sync_stall()->mutable_members(), Part()); }
 
+  // Mostly one target; a second one while the first is under way is a case of its own.
+  void WriteTransfer(Episode& episode) {
+    Members(*episode.mutable_transfer()->mutable_to(), random_.Chance(3, 4) ? 1 : 2);
+  }
+
   void WriteDrift(Episode& episode) {
     episode.mutable_drift()->set_member(static_cast<uint32_t>(random_.Between(1, members_)));
     episode.mutable_drift()->set_drift_ppm(static_cast<int32_t>(random_.Between(0, 400'000)) - 200'000);
@@ -110,6 +115,7 @@ constexpr Family kFamilies[] = {
     {Always, &EpisodeWriter::WritePause},
     {Always, &EpisodeWriter::WriteSyncStall},
     {Always, &EpisodeWriter::WriteDrift},
+    {AmongMembers, &EpisodeWriter::WriteTransfer},
 };
 constexpr Family kOfNone = {Always, &EpisodeWriter::WriteCrash};
 

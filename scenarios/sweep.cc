@@ -132,7 +132,8 @@ class SweepRun {
   bool FailuresReached() const { return options_.failures_max != 0 && failures_ >= options_.failures_max; }
   bool MayBegin() const {
     return next_ <= options_.last && next_ - told_ < kSeedsAheadMax && !FailuresReached() && interrupted == 0 &&
-           (options_.wall_ns_max == 0 || Elapsed() < options_.wall_ns_max);
+           (options_.wall_ns_max == 0 || Elapsed() < options_.wall_ns_max) &&
+           (options_.cpu_ns_max == 0 || cpu_ns_ < options_.cpu_ns_max);
   }
   // What is under way beyond the last failure that counts is of no interest.
   bool Done() const { return FailuresReached() || (told_ == next_ && !MayBegin()); }
@@ -187,6 +188,7 @@ class SweepRun {
       }
       pending_.erase(pending_.begin());
       ++told_;
+      cpu_ns_ += report.cpu_ns();
       if (options_.is_failure ? options_.is_failure(report) : report.verdict() != 0) ++failures_;
       listener_.OnSeed(report);
     }
@@ -202,6 +204,7 @@ class SweepRun {
   uint64_t told_;                      // the seed that is told next
   std::map<uint64_t, Pending> pending_;  // [told_, next_)
   std::deque<uint64_t> twins_;         // second runs that wait for their worker
+  uint64_t cpu_ns_ = 0;                // of the seeds that were told
   uint64_t failures_ = 0;
   uint64_t compared_ = 0;
 };

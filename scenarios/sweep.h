@@ -36,6 +36,7 @@ struct SweepOptions {
   uint64_t last = 1;                    // inclusive; below 2^63
   uint32_t jobs = 1;
   int64_t wall_ns_max = 0;              // no seed is begun after this; 0: no bound
+  uint64_t cpu_ns_max = 0;              // no seed is begun once those told took this much CPU time; 0: no bound
   uint64_t failures_max = 0;            // ends at the seed with failure number this; 0: no bound
   std::function<bool(const SeedReport&)> is_failure = {};  // what counts towards it; empty: every verdict but fine
   uint32_t twin_share = kTwinShare;     // one seed in this many is run twice; 0: none

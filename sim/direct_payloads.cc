@@ -16,13 +16,15 @@ struct BodyFingerprint {
     return m.index.value ^ MixWord(m.hint_index.value << 1 ^ (m.reject ? 1u : 0u)) ^ m.hint_term.value << 40;
   }
   uint64_t operator()(const raft::VoteRequest& m) const {
-    return m.last_index.value ^ m.last_term.value << 32 ^ (m.pre_vote ? uint64_t{1} << 63 : 0);
+    return m.last_index.value ^ m.last_term.value << 32 ^ (m.pre_vote ? uint64_t{1} << 63 : 0) ^ (m.transfer ? uint64_t{1} << 62 : 0);
   }
   uint64_t operator()(const raft::VoteResponse& m) const { return (m.pre_vote ? 2u : 0u) | (m.reject ? 1u : 0u); }
   uint64_t operator()(const raft::Heartbeat& m) const { return m.commit.value ^ MixWord(m.read.value); }
   uint64_t operator()(const raft::HeartbeatResponse& m) const { return m.read.value; }
   uint64_t operator()(const raft::ReadIndexRequest& m) const { return m.read.value; }
   uint64_t operator()(const raft::ReadIndexResponse& m) const { return m.index.value ^ MixWord(m.read.value); }
+  uint64_t operator()(const raft::TransferRequest&) const { return 1; }
+  uint64_t operator()(const raft::TimeoutNow&) const { return 2; }
 };
 
 uint64_t Fingerprint(const raft::Message& message) {
@@ -56,6 +58,11 @@ void DirectPayloads::Send(EndpointId from, EndpointId to, const raft::Message& m
 
 void DirectPayloads::Send(EndpointId from, EndpointId to, CallFrame frame) {
   const uint64_t fingerprint = Fingerprint(frame);
+  messages_.Send(from, to, Put(std::move(frame)), fingerprint);
+}
+
+void DirectPayloads::Send(EndpointId from, EndpointId to, VersionFrame frame) {
+  const uint64_t fingerprint = DigestBytes(frame.version, 3);
   messages_.Send(from, to, Put(std::move(frame)), fingerprint);
 }
 

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <deque>
 #include <memory>
+#include <string>
 #include <utility>
 #include <variant>
 #include <vector>
@@ -36,7 +37,12 @@ struct CallFrame {
   rpc::CallStatus status;
 };
 
-using DirectPayload = std::variant<std::monostate, raft::Message, CallFrame>;
+// A member asks another one for the version of its server, or answers.
+struct VersionFrame {
+  std::string version;  // empty: the question
+};
+
+using DirectPayload = std::variant<std::monostate, raft::Message, CallFrame, VersionFrame>;
 
 class DirectPayloads final : public MessageStore {
  public:
@@ -46,6 +52,7 @@ class DirectPayloads final : public MessageStore {
   // Each Send hands over the one reference of a fresh handle.
   void Send(EndpointId from, EndpointId to, const raft::Message& message);
   void Send(EndpointId from, EndpointId to, CallFrame frame);
+  void Send(EndpointId from, EndpointId to, VersionFrame frame);
 
   // The payload stays where it is until its last reference goes, whatever is sent meanwhile.
   DirectPayload& At(uint64_t handle) { return slots_[handle].payload; }

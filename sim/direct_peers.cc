@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "core/rpc/maintenance_service.h"
+
 namespace detcd::sim {
 
 void DirectPeers::Start(member::PeerCarrierListener& listener, const std::vector<member::PeerRow>& peers) {
@@ -37,8 +39,17 @@ bool DirectPeers::Send(MemberId peer, member::PeerChannel channel, const raft::M
   return true;
 }
 
-void DirectPeers::OnMessage(uint64_t handle) {
+void DirectPeers::AskVersion(MemberId peer) {
+  const auto found = peers_.find(peer);
+  if (found != peers_.end()) payloads_.Send(self_, found->second.endpoint, VersionFrame{});
+}
+
+void DirectPeers::OnMessage(EndpointId from, uint64_t handle) {
   if (listener_ == nullptr) return;
+  if (const auto* frame = std::get_if<VersionFrame>(&payloads_.At(handle))) {
+    if (frame->version.empty()) return payloads_.Send(self_, from, VersionFrame{.version = rpc::kServerVersion});
+    return listener_->OnPeerVersion(members_[from], frame->version);
+  }
   auto& message = std::get<raft::Message>(payloads_.At(handle));
   listener_->OnPeerMessage(payloads_.IsShared(handle) ? message : std::move(message));
 }

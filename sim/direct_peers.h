@@ -21,10 +21,13 @@ class DirectPeers final : public member::PeerCarrier, private PostListener {
   void Start(member::PeerCarrierListener& listener, const std::vector<member::PeerRow>& peers) override;
   bool IsUp(MemberId peer, member::PeerChannel channel) const override;
   bool Send(MemberId peer, member::PeerChannel channel, const raft::Message& message) override;
+  // Streams, once up, stay up here: nothing is posted before.
+  bool Post(MemberId, const raft::Message&) override { return false; }
+  void AskVersion(MemberId peer) override;
   void EndTurn() override {}
 
   // A message arrived; one before Start is lost, as in a member that does not listen yet.
-  void OnMessage(uint64_t handle);
+  void OnMessage(EndpointId from, uint64_t handle);
 
  private:
   struct Peer {

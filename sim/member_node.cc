@@ -27,7 +27,7 @@ class MemberNode::Direct final : private TurnListener, private member::MemberLis
     member_.Start();
   }
 
-  const member::Member& member() const { return member_; }
+  member::Member& member() { return member_; }
   bool HangUp() { return calls_.HangUp() > 0; }
 
  private:
@@ -41,7 +41,7 @@ class MemberNode::Direct final : private TurnListener, private member::MemberLis
     if (auto* frame = std::get_if<CallFrame>(&payloads_.At(handle))) {
       calls_.OnFrame(from, *frame);
     } else {
-      carrier_.OnMessage(handle);
+      carrier_.OnMessage(from, handle);
     }
   }
 
@@ -66,7 +66,7 @@ class MemberNode::Wire final : private member::ServerListener {
     server_.Start();
   }
 
-  const member::Member& member() const { return server_.member(); }
+  member::Member& member() { return server_.member(); }
 
  private:
   void OnServerReady(const std::vector<Address>&) override {}
@@ -77,7 +77,7 @@ class MemberNode::Wire final : private member::ServerListener {
   member::Server server_;
 };
 
-MemberNode::MemberNode(Host& host, const MemberPlace& place) {
+MemberNode::MemberNode(Host& host, const MemberPlace& place) : host_(host) {
   if (place.fidelity == Fidelity::kWire) {
     wire_ = std::make_unique<Wire>(host, place);
   } else {
@@ -88,6 +88,13 @@ MemberNode::MemberNode(Host& host, const MemberPlace& place) {
 MemberNode::~MemberNode() = default;
 
 bool MemberNode::HangUp() { return direct_ != nullptr && direct_->HangUp(); }
+
+void MemberNode::MoveLeader(MemberId target) { host_.events().Post(*this, target.value); }
+
+void MemberNode::OnPost(uint64_t target) {
+  member::Member& member = wire_ != nullptr ? wire_->member() : direct_->member();
+  member.MoveLeader({.transport = &nobody_waits_, .call = 0, .method = rpc::Method::kMoveLeader}, MemberId(target));
+}
 
 const member::Member& MemberNode::member() const { return wire_ != nullptr ? wire_->member() : direct_->member(); }
 

@@ -27,13 +27,23 @@ struct MemberPlace {
   PeerCutObserver& observer;
 };
 
-class MemberNode {
+// The transport of a call that nobody waits for.
+class NobodyWaits final : public rpc::CallTransport {
+ public:
+  void Send(rpc::CallId, const google::protobuf::Message&) override {}
+  bool Writable(rpc::CallId) const override { return true; }
+  void Finish(rpc::CallId, rpc::CallStatus) override {}
+};
+
+class MemberNode final : private PostListener {
  public:
   MemberNode(Host& host, const MemberPlace& place);
   ~MemberNode();
   MemberNode(const MemberNode&) = delete;
 
   const member::Member& member() const;
+  // An event of the incarnation asks it to hand its leadership to `target`. Nobody waits for the outcome.
+  void MoveLeader(MemberId target);
   // The process has ended, the machine has not: what calls of clients it had are cut, as its kernel would. Whether there
   // were any; of sockets the universe has told already.
   bool HangUp();
@@ -42,6 +52,10 @@ class MemberNode {
   class Wire;    // the server over virtual sockets
   class Direct;  // the same member and services over the message cut
 
+  void OnPost(uint64_t target) override;
+
+  Host& host_;
+  NobodyWaits nobody_waits_;
   std::unique_ptr<Wire> wire_;  // one of the two
   std::unique_ptr<Direct> direct_;
 };

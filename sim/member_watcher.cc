@@ -131,6 +131,7 @@ struct BodyObserver {
     seen.kind = m.pre_vote ? MessageKind::kPreVote : MessageKind::kVote;
     seen.index = m.last_index;
     seen.log_term = m.last_term;
+    seen.transfer = m.transfer;
   }
   void operator()(const raft::VoteResponse& m) {
     seen.kind = m.pre_vote ? MessageKind::kPreVoteResponse : MessageKind::kVoteResponse;
@@ -154,6 +155,8 @@ struct BodyObserver {
     seen.index = m.index;
     seen.read = m.read.value;
   }
+  void operator()(const raft::TransferRequest&) { seen.kind = MessageKind::kTransferRequest; }
+  void operator()(const raft::TimeoutNow&) { seen.kind = MessageKind::kTimeoutNow; }
 };
 
 }  // namespace

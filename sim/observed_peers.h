@@ -2,6 +2,8 @@
 // reaches its receiver. Both fidelities wear it, so that judges see the same things in both.
 #pragma once
 
+#include <string>
+#include <utility>
 #include <vector>
 
 #include "core/member/peer_carrier.h"
@@ -31,6 +33,12 @@ class ObservedPeers final : public member::PeerCarrier, private member::PeerCarr
     observer_.OnPeerSent(message);
     return true;
   }
+  bool Post(MemberId peer, const raft::Message& message) override {
+    if (!carrier_.Post(peer, message)) return false;
+    observer_.OnPeerSent(message);
+    return true;
+  }
+  void AskVersion(MemberId peer) override { carrier_.AskVersion(peer); }
   void EndTurn() override { carrier_.EndTurn(); }
 
  private:
@@ -41,6 +49,10 @@ class ObservedPeers final : public member::PeerCarrier, private member::PeerCarr
   void OnChannelUp(MemberId peer, member::PeerChannel channel) override { listener_->OnChannelUp(peer, channel); }
   void OnChannelRoom(MemberId peer, member::PeerChannel channel) override { listener_->OnChannelRoom(peer, channel); }
   void OnChannelDown(MemberId peer, member::PeerChannel channel) override { listener_->OnChannelDown(peer, channel); }
+  void OnPostFailed(MemberId peer) override { listener_->OnPostFailed(peer); }
+  void OnPeerVersion(MemberId peer, std::string version) override {
+    listener_->OnPeerVersion(peer, std::move(version));
+  }
 
   member::PeerCarrier& carrier_;
   PeerCutObserver& observer_;

@@ -158,6 +158,13 @@ void World::EndMember(uint32_t member) {
   seats_[member]->node.reset();
 }
 
+void World::MoveLeader(uint32_t target) {
+  for (const auto& seat : seats_) {
+    const bool leads = seat->watcher.seen().role == checker::Role::kLeader;
+    if (seat->node != nullptr && leads) seat->node->MoveLeader(ids_[target]);
+  }
+}
+
 void World::LoseMember(uint32_t member) {
   CrashMember(member, Survival::kMixed);
   seats_[member]->lost = true;
@@ -217,7 +224,12 @@ const std::optional<checker::Violation>& World::violation() const {
   return panel_->violation().has_value() ? panel_->violation() : stopped_;
 }
 
-void World::OnPeerSent(const raft::Message& message) { panel_->OnSent(Observe(message), Now()); }
+void World::OnPeerSent(const raft::Message& message) {
+  panel_->OnSent(Observe(message), Now());
+  if (!std::holds_alternative<raft::TimeoutNow>(message.body)) return;
+  const auto leader = std::find(ids_.begin(), ids_.end(), message.from);
+  universe_.effects().At(static_cast<EndpointId>(leader - ids_.begin())).Effective(FaultKind::kTransfer);
+}
 void World::OnPeerDelivered(const raft::Message& message) { panel_->OnDelivered(Observe(message), Now()); }
 
 // --- Clients ---

@@ -77,6 +77,9 @@ class World final : private ClientListener, private PeerCutObserver {
   // The process ends, the machine stays.
   void EndMember(uint32_t member);
 
+  // Whoever leads is asked to hand its leadership to `target`, as by an operator.
+  void MoveLeader(uint32_t target);
+
   // Power loss of a member that never comes back: nothing is asked of it at the end of the run.
   void LoseMember(uint32_t member);
 

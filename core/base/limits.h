@@ -25,12 +25,13 @@ inline constexpr size_t kRangeStreamChunkBytesMax = 2 * kRequestBytesMax;  // a 
 inline constexpr int kMessageDepthMax = 1'000;                     // messages within messages: txns nest 128 deep, twice
 inline constexpr Duration kRequestTimeoutBase = Seconds(5);        // plus two election timeouts
 inline constexpr Duration kReadIndexRetry = Millis(500);           // a read index round is asked again after this
+inline constexpr size_t kLeaderMovesWaitingMax = 1'024;             // calls that wait for another member to lead
 inline constexpr Duration kDrainTimeout = Seconds(1);              // a stop waits this long for clients to leave
 
 // --- raft ----------------------------------------------------------------------------------------------------------
 inline constexpr size_t kAppendBytesMax = 1'048'576;               // entry bytes in one append (one entry may pass it)
 inline constexpr size_t kAppendsInFlightMax = 512;                 // per follower in replicate state
-inline constexpr size_t kAppendBytesInFlightMax = 16 * kAppendBytesMax;
+inline constexpr size_t kAppendsOfBytesInFlightMax = 16;           // bytes in flight per follower: of so many full appends
 inline constexpr size_t kReadRoundsWaitingMax = 1'024;             // rounds of read index that wait for an answer
 inline constexpr size_t kUncommittedBytesMax = 2'147'483'648;      // proposals beyond are dropped (etcd: 2 GiB)
 inline constexpr uint64_t kLogEntriesInMemoryMax = 5'000;          // applied entries kept for slow followers
@@ -58,6 +59,13 @@ inline constexpr Duration kPeerReadTimeout = Seconds(5);
 inline constexpr Duration kPeerLinkHeartbeat = Nanos(Seconds(5).nanos / 3);
 inline constexpr Duration kPeerWriteTimeout = Seconds(5);          // a peer that takes no byte for so long is cut off
 inline constexpr size_t kPeerStreamBufferBytesMax = 4 * 1'048'576;  // encoded, unsent; one message may pass it
+inline constexpr size_t kPeerPostsMax = 64;                        // per peer, waiting for the pipeline (etcd: 64)
+inline constexpr size_t kPeerPostBytesMax = 64 * 1'048'576;        // and their bytes; one message may pass it
+inline constexpr size_t kPeerAnswerBytesMax = 65'536;              // body of an answer to a request of ours
+inline constexpr Duration kPeerAnswerTimeout = Seconds(5);         // for the answer to a request of ours
+inline constexpr Duration kPeerProbeInterval = Seconds(4);         // etcd: the read timeout less a second
+inline constexpr Duration kClusterVersionInterval = Seconds(4);    // a leader looks at the members' versions so often
+inline constexpr Duration kClusterVersionAnswerTimeout = Seconds(2);  // and waits so long for their answers
 inline constexpr size_t kPeerConnectionsMax = 1'024;               // accepted on the peer port; more are reset
 
 // --- connections ---------------------------------------------------------------------------------------------------
@@ -79,8 +87,9 @@ inline constexpr Duration kPingIntervalIdleMin = Seconds(7'200);   // and so wit
 inline constexpr uint32_t kPingStrikesMax = 2;                     // the next one closes the connection
 
 static_assert(kWalRecordBytesMax > kReceiveBytesMax, "every proposal fits a record");
-static_assert(kAppendBytesInFlightMax >= kAppendBytesMax);
 static_assert(kPeerLinkHeartbeat * 2 < kPeerReadTimeout, "one lost link heartbeat cuts no stream");
+static_assert(kPeerProbeInterval < kPeerReadTimeout, "probes keep the connection that requests share");
+static_assert(kClusterVersionAnswerTimeout < kClusterVersionInterval, "one round at a time");
 static_assert(kWalBatchBytesMax > kReceiveBytesMax);
 static_assert(kReadsInFlightBytesMax > kReceiveBytesMax);
 static_assert(kHttp2ConnectionWindowBytes >= kHttp2WindowBytes);

@@ -12,13 +12,11 @@
 #include "core/proto/raft.pb.h"
 #include "core/proto/raft_internal.pb.h"
 #include "core/proto/rpc.pb.h"
+#include "core/rpc/maintenance_service.h"
 #include "core/rpc/messages.h"
 
 namespace detcd::member {
 namespace {
-
-// The version that this release announces for a cluster of its own kind (semantics.md 19).
-constexpr char kClusterVersion[] = "3.7.0";
 
 // Room for the request and the response of an ordinary put without another allocation.
 constexpr size_t kArenaBlockBytes = 16'384;
@@ -45,7 +43,8 @@ Member::Member(Host& host, const MemberOptions& options, MemberListener& listene
       apply_state_{.store = store_},
       arena_block_(new char[kArenaBlockBytes]),
       arena_(new google::protobuf::Arena(arena_block_.get(), kArenaBlockBytes)),
-      timer_(host.clock().NewTimer(*this, 0)) {}
+      timer_(host.clock().NewTimer(*this, 0)),
+      versions_(rpc::kServerVersion) {}
 
 Member::~Member() = default;
 
@@ -127,7 +126,9 @@ raft::RaftOptions Member::MakeRaftOptions() const {
           .check_quorum = true,
           .append_bytes_max = OrDefault(options_.append_bytes_max, kAppendBytesMax),
           .appends_in_flight_max = OrDefault(options_.appends_in_flight_max, kAppendsInFlightMax),
-          .uncommitted_bytes_max = kUncommittedBytesMax,
+          .append_bytes_in_flight_max =
+              kAppendsOfBytesInFlightMax * OrDefault(options_.append_bytes_max, kAppendBytesMax),
+          .uncommitted_bytes_max = OrDefault(options_.uncommitted_bytes_max, kUncommittedBytesMax),
           .log_entries_in_memory_max = OrDefault(options_.log_entries_in_memory_max, kLogEntriesInMemoryMax),
           .log_bytes_in_memory_max = OrDefault(options_.log_bytes_in_memory_max, kLogBytesInMemoryMax)};
 }
@@ -154,6 +155,12 @@ void Member::OnChannelDown(MemberId peer, PeerChannel channel) {
   peers_->OnDown(peer, channel);
   if (raft_) raft::ReportUnreachable(*raft_, peer, output_);
 }
+
+void Member::OnPostFailed(MemberId peer) {
+  if (raft_) raft::ReportUnreachable(*raft_, peer, output_);
+}
+
+void Member::OnPeerVersion(MemberId peer, std::string version) { versions_.OnAnswer(peer, std::move(version)); }
 
 void Member::OnWalAppended(uint64_t sequence) {
   SendAll(persister_->OnAppended(*raft_, sequence, host_.clock().Now(), output_));
@@ -218,6 +225,36 @@ void Member::HashKv(const rpc::Waiter& waiter, rpc::HashListener& listener, Revi
   hashes_.emplace(request.ticket, WaitingHash{waiter, &listener});
 }
 
+// etcd waits as long as the caller does; we wait no longer than for a proposal, since raft gives up long before.
+void Member::MoveLeader(const rpc::Waiter& waiter, MemberId target) {
+  auto refuse = [&](rpc::ApiError error) { waiter.transport->Finish(waiter.call, rpc::ToCallStatus(error)); };
+  if (!raft_ || stopped_) return refuse(rpc::ApiError::kStopped);
+  if (raft_->LeaderId() != options_.id) return refuse(rpc::ApiError::kNotLeader);
+  auto row = apply_state_.members.find(target);
+  if (row == apply_state_.members.end() || row->second.is_learner) return refuse(rpc::ApiError::kBadLeaderTransferee);
+  if (leader_moves_.size() >= kLeaderMovesWaitingMax) return refuse(rpc::ApiError::kTooManyRequests);
+  Instant now = host_.clock().Now();
+  leader_moves_.Add({.waiter = waiter, .target = target, .deadline = now + RequestTimeout()});
+  raft::TransferLeadership(*raft_, target, now, output_);
+}
+
+MemberId Member::HandOverLeadership() {
+  if (!raft_ || stopped_ || raft_->LeaderId() != options_.id) return MemberId();
+  MemberId target;
+  std::optional<Instant> longest;
+  for (const auto& [id, row] : apply_state_.members) {
+    if (id == options_.id || row.is_learner) continue;
+    std::optional<Instant> since = peers_->ActiveSince(id);
+    if (!since || (longest && *longest <= *since)) continue;
+    longest = since;
+    target = id;
+  }
+  if (target.IsZero()) return target;
+  raft::TransferLeadership(*raft_, target, host_.clock().Now(), output_);
+  RequestTurn();
+  return target;
+}
+
 rpc::MemberStatus Member::Status() const {
   rpc::MemberStatus status{.cluster = options_.cluster,
                            .member = options_.id,
@@ -264,20 +301,26 @@ void Member::EndTurn() {
   if (stopped_) return;
   ServeReads();
   WorkOnStore();
+  FollowVersions(now);
+  FinishLeaderMoves();
   // Applying and answering may have asked for more, and a batch of applies is bounded: another turn for the rest.
-  bool more = apply_state_.applied_index < raft_->commit_index || (!unproposed_.empty() && HasLeader()) ||
+  bool more = apply_state_.applied_index < raft_->commit_index || (!unproposed_.empty() && MayPropose()) ||
               reads_.WantsRound() || store_.HasWork();
-  if (more && !posted_) {
-    posted_ = true;
-    host_.events().Post(*this, 0);
-  }
+  if (more) RequestTurn();
   ArmTimer();
+}
+
+void Member::RequestTurn() {
+  if (posted_) return;
+  posted_ = true;
+  host_.events().Post(*this, 0);
 }
 
 void Member::NoteLeader(Instant now) {
   MemberId leader = raft_->LeaderId();
   if (leader == leader_seen_) return;
   leader_seen_ = leader;
+  if (leader != options_.id) versions_.OnLeadLost();
   if (leader.IsZero()) return;
   if (leader == options_.id) became_leader_ = now;
   // Their answer, if it still came, would be the former leader's.
@@ -286,12 +329,19 @@ void Member::NoteLeader(Instant now) {
   }
 }
 
+bool Member::MayPropose() const { return HasLeader() && raft_->TransferTarget().IsZero(); }
+
+// A proposal made while leadership is handed over waits for the new leader. (etcd fails it with raft's own words.)
 void Member::PassProposals(Instant now) {
-  if (unproposed_.empty() || !HasLeader()) return;
+  if (unproposed_.empty() || !MayPropose()) return;
   std::vector<raft::Entry> entries;
+  std::vector<uint64_t> ids;
   size_t bytes = 0;
   auto pass = [&] {
-    if (!entries.empty()) raft::Propose(*raft_, std::exchange(entries, {}), now, output_);
+    if (entries.empty()) return;
+    raft::ProposeResult result = raft::Propose(*raft_, std::exchange(entries, {}), now, output_);
+    if (result == raft::ProposeResult::kOverloaded) Refuse(ids);
+    ids.clear();
     bytes = 0;
   };
   for (; !unproposed_.empty(); unproposed_.pop_front()) {
@@ -302,9 +352,48 @@ void Member::PassProposals(Instant now) {
     if (bytes + next.entry.data.size() > kAppendBytesMax) pass();
     bytes += next.entry.data.size();
     proposals_.MarkReachedRaft(next.id);
+    ids.push_back(next.id);
     entries.push_back(std::move(next.entry));
   }
   pass();
+}
+
+// No log has them, and none will. Our own proposals stay, to be made again when their time is over.
+void Member::Refuse(const std::vector<uint64_t>& ids) {
+  PROBE("member.too_many_uncommitted_bytes");
+  for (uint64_t id : ids) {
+    std::optional<Proposals::Pending> pending = proposals_.TakeCall(id);
+    if (!pending) continue;
+    pending->waiter.transport->Finish(pending->waiter.call, rpc::ToCallStatus(rpc::ApiError::kTooManyRequests));
+  }
+}
+
+void Member::FollowVersions(Instant now) {
+  if (versions_.IsDue(now)) {
+    std::vector<MemberId> others;
+    for (const auto& [id, row] : apply_state_.members) {
+      if (id != options_.id) others.push_back(id);
+    }
+    versions_.Start(now, others);
+    for (MemberId id : others) peers_->AskVersion(id);
+  }
+  std::optional<std::vector<std::string>> servers = versions_.TakeFinished(now);
+  if (!servers) return;
+  std::optional<std::string> version = DecideClusterVersion(apply_state_.cluster_version, *servers);
+  if (!version) return;
+  Emit(host_.trace(), LogLevel::kInfo, "member/member", "proposes a cluster version",
+       {TraceField::Text("from", apply_state_.cluster_version), TraceField::Text("to", *version)});
+  etcdserverpb::InternalRaftRequest request;
+  request.mutable_cluster_version_set()->set_ver(*version);
+  uint64_t id = 0;
+  ProposeInternal(request, id);
+}
+
+void Member::FinishLeaderMoves() {
+  for (const LeaderMoves::Pending& move : leader_moves_.TakeDone(raft_->LeaderId())) {
+    move.waiter.transport->Send(move.waiter.call, etcdserverpb::MoveLeaderResponse());
+    move.waiter.transport->Finish(move.waiter.call, {});
+  }
 }
 
 void Member::StartReadRounds(Instant now) {
@@ -363,7 +452,7 @@ bool Member::ApplyOne(const raft::Entry& entry) {
     listener_.OnMemberReady();
   }
   bool own_first = entry.data.empty() && entry.term == raft_->term && raft_->LeaderId() == options_.id;
-  if (own_first) ProposeClusterVersion();
+  if (own_first) versions_.OnLead(host_.clock().Now());
   return true;
 }
 
@@ -416,6 +505,9 @@ void Member::Expire(Instant now) {
     unproposed_bytes_ -= unproposed_.front().entry.data.size();
     unproposed_.pop_front();
   }
+  for (const LeaderMoves::Pending& move : leader_moves_.TakeExpired(now)) {
+    move.waiter.transport->Finish(move.waiter.call, rpc::ToCallStatus(rpc::ApiError::kLeaderTransferTimeout));
+  }
   for (const Reads::Pending& read : reads_.TakeExpired(now)) {
     read.listener->OnReadReady(read.waiter, read.token, rpc::ApiError::kTimeout);
   }
@@ -458,19 +550,12 @@ void Member::Publish() {
   ProposeInternal(request, publish_id_);
 }
 
-void Member::ProposeClusterVersion() {
-  if (!apply_state_.cluster_version.empty() || version_proposed_in_ == raft_->term) return;
-  version_proposed_in_ = raft_->term;
-  etcdserverpb::InternalRaftRequest request;
-  request.mutable_cluster_version_set()->set_ver(kClusterVersion);
-  uint64_t id = 0;
-  ProposeInternal(request, id);
-}
-
 void Member::ArmTimer() {
   Instant due = raft::NextDeadline(*raft_);
   if (std::optional<Instant> next = proposals_.NextDeadline()) due = std::min(due, *next);
   if (std::optional<Instant> next = reads_.NextDeadline()) due = std::min(due, *next);
+  if (std::optional<Instant> next = leader_moves_.NextDeadline()) due = std::min(due, *next);
+  if (std::optional<Instant> next = versions_.NextDeadline()) due = std::min(due, *next);
   // A timer that fires early is cheaper than one moved at every heartbeat.
   if (timer_due_ && *timer_due_ <= due) return;
   timer_due_ = due;

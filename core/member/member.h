@@ -15,6 +15,8 @@
 
 #include "core/io/host.h"
 #include "core/member/apply.h"
+#include "core/member/cluster_version.h"
+#include "core/member/leader_moves.h"
 #include "core/member/peer_carrier.h"
 #include "core/member/peers.h"
 #include "core/member/persister.h"
@@ -48,6 +50,7 @@ struct MemberOptions {
   uint64_t wal_segment_bytes = 0;               // zero in any of these: the production value of limits.h
   uint64_t append_bytes_max = 0;
   uint64_t appends_in_flight_max = 0;
+  uint64_t uncommitted_bytes_max = 0;
   uint64_t log_entries_in_memory_max = 0;
   uint64_t log_bytes_in_memory_max = 0;
 };
@@ -83,11 +86,15 @@ class Member final : public rpc::Backend,
   void Start();
   // Carries out what the events of a turn asked for: log batch, messages, applies, answers.
   void EndTurn();
+  // Before a stop: if we lead, begins to hand our leadership to the voter that has been connected longest, and returns
+  // it; 0 where there is nothing to hand over, or nobody to hand it to.
+  MemberId HandOverLeadership();
 
   // --- rpc::Backend ------------------------------------------------------------------------------------------------
   void Propose(const rpc::Waiter& waiter, etcdserverpb::InternalRaftRequest& request) override;
   void LinearizableRead(const rpc::Waiter& waiter, rpc::ReadListener& listener, uint64_t token) override;
   void HashKv(const rpc::Waiter& waiter, rpc::HashListener& listener, Revision revision) override;
+  void MoveLeader(const rpc::Waiter& waiter, MemberId target) override;
   const mvcc::Store& store() const override { return store_; }
   rpc::MemberStatus Status() const override;
   std::vector<rpc::MemberRow> Members() const override;
@@ -114,6 +121,8 @@ class Member final : public rpc::Backend,
   void OnChannelUp(MemberId peer, PeerChannel channel) override;
   void OnChannelRoom(MemberId peer, PeerChannel channel) override;
   void OnChannelDown(MemberId peer, PeerChannel channel) override;
+  void OnPostFailed(MemberId peer) override;
+  void OnPeerVersion(MemberId peer, std::string version) override;
 
   bool Waits(uint64_t request_id) const override { return proposals_.Contains(request_id); }
   void OnTimer(uint64_t token) override;
@@ -125,11 +134,15 @@ class Member final : public rpc::Backend,
 
   void ProposeInternal(etcdserverpb::InternalRaftRequest& request, uint64_t& id);
   void Publish();
-  void ProposeClusterVersion();
   void Enqueue(uint64_t id, const rpc::Waiter& waiter, Bytes data);
 
   void NoteLeader(Instant now);
+  // Whether a proposal would get into a log, as far as we know. While we hand over our leadership it would not.
+  bool MayPropose() const;
   void PassProposals(Instant now);
+  void Refuse(const std::vector<uint64_t>& ids);
+  void FollowVersions(Instant now);
+  void FinishLeaderMoves();
   void TakeReadAnswers();
   void StartReadRounds(Instant now);
   void SendAll(std::vector<raft::Message> messages);
@@ -141,6 +154,7 @@ class Member final : public rpc::Backend,
   void FetchOlderEntries();
   void Expire(Instant now);
   void FinishTimedOut(const Proposals::Pending& pending);
+  void RequestTurn();
   void ArmTimer();
   void Fail(std::string reason);
 
@@ -167,7 +181,7 @@ class Member final : public rpc::Backend,
     raft::Entry entry;
   };
   size_t unproposed_bytes_ = 0;             // of unproposed_
-  std::deque<Unproposed> unproposed_;       // for the end of the turn, or until a leader is known
+  std::deque<Unproposed> unproposed_;       // for the end of the turn, or until MayPropose
   Reads reads_;
   struct WaitingHash {
     rpc::Waiter waiter;
@@ -183,7 +197,8 @@ class Member final : public rpc::Backend,
 
   MemberId leader_seen_;                    // as of the last turn
   Instant became_leader_;                   // when this member last did; the beginning of time if never
-  Term version_proposed_in_;                // the term in which we last proposed a cluster version
+  VersionRounds versions_;
+  LeaderMoves leader_moves_;
   uint64_t publish_id_ = 0;                 // our attributes' proposal under way
   bool ready_ = false;
   bool stopped_ = false;

@@ -11,7 +11,8 @@
 
 namespace detcd::member {
 
-// etcd keeps two streams in each direction of a pair (reference/peer.md 4).
+// etcd keeps two streams in each direction of a pair (reference/peer.md 4). While neither is up, a message can be posted as
+// a request of its own (6).
 enum class PeerChannel : uint8_t {
   kAppend,   // Append messages only, so that heartbeats and votes never wait behind entries
   kMessage,  // everything else, and appends while the append stream is down
@@ -33,6 +34,10 @@ class PeerCarrierListener {
   virtual void OnChannelUp(MemberId peer, PeerChannel channel) = 0;
   virtual void OnChannelRoom(MemberId peer, PeerChannel channel) = 0;
   virtual void OnChannelDown(MemberId peer, PeerChannel channel) = 0;
+  // Posted messages were lost.
+  virtual void OnPostFailed(MemberId peer) = 0;
+  // The answer to AskVersion: the version of the peer's server, `3.7.3`; empty where it could not be had.
+  virtual void OnPeerVersion(MemberId peer, std::string version) = 0;
 
  protected:
   ~PeerCarrierListener() = default;
@@ -48,6 +53,11 @@ class PeerCarrier {
   // Takes the message for the channel, or not: false when it is down or has no room. What is taken leaves at the end of
   // the turn, in order within the channel; it may still be lost, never altered.
   virtual bool Send(MemberId peer, PeerChannel channel, const raft::Message& message) = 0;
+  // Sends a message on its own, for a peer to which no stream is up. False: too many wait already, it was not taken. What
+  // is taken may be lost, and OnPostFailed may tell.
+  virtual bool Post(MemberId peer, const raft::Message& message) = 0;
+  // Asks for the version of the peer's server. One answer follows, sooner or later, for all that ask until then.
+  virtual void AskVersion(MemberId peer) = 0;
   // The end of a turn: one write per connection.
   virtual void EndTurn() = 0;
 };

@@ -34,7 +34,7 @@ bool Peers::Send(raft::Message message) {
                                                                                      : PeerChannel::kMessage;
   if (!carrier_.IsUp(message.to, channel)) {
     PROBE("peers.no_channel");
-    return false;
+    return carrier_.Post(message.to, message);
   }
   Queue& queue = found->second.queues[static_cast<size_t>(channel)];
   if (queue.messages.empty() && carrier_.Send(message.to, channel, message)) return true;

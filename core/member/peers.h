@@ -20,8 +20,10 @@ class Peers {
 
   void Start(PeerCarrierListener& listener, const std::vector<PeerRow>& peers);
 
-  // Sends or queues `message`. False: it was dropped (no channel, or the queue is full).
+  // Sends or queues `message`: appends on their own stream, else on the other one, which takes the rest; while no stream is
+  // up, as a request of its own (reference/peer.md 8). False: it was dropped, because a queue is full.
   bool Send(raft::Message message);
+  void AskVersion(MemberId peer) { carrier_.AskVersion(peer); }
   // A channel came up.
   void OnUp(MemberId peer, PeerChannel channel, Instant now);
   // A channel has room again: sends what waits for it.

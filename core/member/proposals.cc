@@ -32,6 +32,12 @@ std::optional<Proposals::Pending> Proposals::Take(uint64_t id) {
   return pending;
 }
 
+std::optional<Proposals::Pending> Proposals::TakeCall(uint64_t id) {
+  auto found = pending_.find(id);
+  if (found == pending_.end() || found->second.waiter.transport == nullptr) return std::nullopt;
+  return Take(id);
+}
+
 std::vector<Proposals::Expired> Proposals::TakeExpired(Instant now) {
   std::vector<Expired> expired;
   while (!deadlines_.empty() && deadlines_.front().first <= now) {

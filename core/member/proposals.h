@@ -51,6 +51,8 @@ class Proposals {
   // Applied: removes it. nullopt when nobody waits for `id` here. A call that died meanwhile is still here: its
   // transport ignores the answer, and the deadline frees the place.
   std::optional<Pending> Take(uint64_t id);
+  // As Take, where a caller waits; a proposal of the member's own stays.
+  std::optional<Pending> TakeCall(uint64_t id);
   // Removes and returns what is overdue, oldest first.
   std::vector<Expired> TakeExpired(Instant now);
   std::optional<Instant> NextDeadline() const;

@@ -65,7 +65,9 @@ void Server::OnEndTurn() {
   if (peers_) peers_->EndTurn();
   grpc_.EndTurn();
   http_.EndTurn();
-  if (draining_) StopIfDrained();
+  if (!heir_.IsZero()) return StopIfHandedOver();
+  const bool drained = grpc_.connection_count() == 0 && http_.connection_count() == 0;
+  if (draining_ && drained && stop_reason_.empty()) OnDrained("stopped");
 }
 
 void Server::Shutdown() {
@@ -78,10 +80,21 @@ void Server::Shutdown() {
   drain_timer_->Arm(host_.clock().Now() + kDrainTimeout);
 }
 
-void Server::OnTimer(uint64_t) { host_.Stop(true, "stopped with clients still connected"); }
+void Server::OnTimer(uint64_t) {
+  if (!heir_.IsZero()) return host_.Stop(true, stop_reason_ + ", leadership was not handed over in time");
+  OnDrained("stopped with clients still connected");
+}
 
-void Server::StopIfDrained() {
-  if (grpc_.connection_count() == 0 && http_.connection_count() == 0) host_.Stop(true, "stopped");
+void Server::OnDrained(std::string_view how) {
+  stop_reason_ = how;
+  heir_ = member_.HandOverLeadership();
+  if (heir_.IsZero()) return host_.Stop(true, stop_reason_);
+  // Longer than raft tries: the heir's election may take a second round of votes.
+  drain_timer_->Arm(host_.clock().Now() + options_.member.election_timeout * 2);
+}
+
+void Server::StopIfHandedOver() {
+  if (member_.Status().leader == heir_) host_.Stop(true, stop_reason_);
 }
 
 std::string Server::VersionJson() const { return endpoints_.Version().body; }

@@ -3,7 +3,7 @@
 //
 //   Server server(host, options, listener);
 //   server.Start();        // OnServerReady, or the host is stopped with the reason
-//   server.Shutdown();     // clients are told, calls under way are answered, then the host is stopped
+//   server.Shutdown();     // clients are told, calls under way are answered, leadership is handed over, the host is stopped
 #pragma once
 
 #include <memory>
@@ -47,10 +47,11 @@ class Server final : private MemberListener, private TurnListener, private Timer
   Server& operator=(const Server&) = delete;
 
   void Start();
-  // A clean stop; a second call stops at once.
+  // A clean stop: clients are told and waited for, then leadership is handed over. A second call stops at once.
   void Shutdown();
 
   const Member& member() const { return member_; }
+  Member& member() { return member_; }
 
  private:
   // MemberListener
@@ -66,7 +67,8 @@ class Server final : private MemberListener, private TurnListener, private Timer
   bool IsRemoved(MemberId id) const override;
   void OnSelfRemoved() override;
 
-  void StopIfDrained();
+  void OnDrained(std::string_view how);
+  void StopIfHandedOver();
 
   Host& host_;
   ServerOptions options_;
@@ -81,6 +83,8 @@ class Server final : private MemberListener, private TurnListener, private Timer
   std::optional<wire::PeerPort> peers_;               // once the member knows who it is
   std::unique_ptr<Timer> drain_timer_;
   bool draining_ = false;
+  std::string stop_reason_;            // set once clients have left, or were waited for long enough
+  MemberId heir_;                      // whom we hand our leadership to before the stop
 };
 
 }  // namespace detcd::member

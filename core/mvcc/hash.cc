@@ -86,7 +86,9 @@ const KeyVersion* KeptAt(const KeyRecord& record, Revision at) {
 }  // namespace
 
 HashJob::HashJob(const KeyIndex& index, const HashScope& scope)
-    : index_(index), scope_(scope), crc_(ExtendCrc32c(0, kBucketName)) {}
+    : index_(index), scope_(scope), crc_(ExtendCrc32c(0, kBucketName)) {
+  items_.reserve(index.size());  // growing by copies would make single steps long
+}
 
 bool HashJob::Step(size_t changes_max) {
   if (!gathered_) {

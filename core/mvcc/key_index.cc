@@ -22,8 +22,10 @@ void VersionList::RemoveOldest(size_t count) {
   std::destroy_n(block_ + first_, count);
   first_ += static_cast<uint32_t>(count);
   size_ -= static_cast<uint32_t>(count);
-  // Three quarters empty: each version is moved at most once for each three that were taken.
-  if (size_ <= capacity_ / 4) Move(size_);
+  // Three quarters empty: each version is moved at most once for each three that were taken. Small blocks, which are
+  // nearly all, shrink sooner: a key put twice has one version after compaction, and a block for one.
+  const uint32_t keep = capacity_ <= 4 ? capacity_ / 2 : capacity_ / 4;
+  if (size_ <= keep) Move(size_);
 }
 
 void VersionList::Move(uint32_t capacity) {

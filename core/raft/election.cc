@@ -18,10 +18,16 @@ bool HasUnappliedConfChange(const RaftState& raft) {
   return false;
 }
 
-void AskForVotes(RaftState& raft, bool pre_vote, Output& output) {
+// Why a vote is asked for: what the request says beside its term.
+enum class Election : uint8_t { kPreVote, kVote, kTransfer };
+
+void AskForVotes(RaftState& raft, Election election, Output& output) {
+  const bool pre_vote = election == Election::kPreVote;
   const Term term = pre_vote ? raft.term + 1 : raft.term;
-  const VoteRequest request{
-      .pre_vote = pre_vote, .last_index = raft.log.last_index(), .last_term = raft.log.last_term(), .transfer = false};
+  const VoteRequest request{.pre_vote = pre_vote,
+                            .last_index = raft.log.last_index(),
+                            .last_term = raft.log.last_term(),
+                            .transfer = election == Election::kTransfer};
   for (MemberId id : raft.voters.ids()) {
     if (id == raft.options.id) continue;
     Emit(*raft.trace, LogLevel::kInfo, kPlace, pre_vote ? "sent MsgPreVote request" : "sent MsgVote request",
@@ -31,11 +37,11 @@ void AskForVotes(RaftState& raft, bool pre_vote, Output& output) {
   }
 }
 
-void RunElection(RaftState& raft, Instant now, Output& output) {
+void RunElection(RaftState& raft, Election election, Instant now, Output& output) {
   BecomeCandidate(raft, now, output);
   auto& answers = std::get<Candidate>(raft.role).answers;
   answers[raft.options.id] = true;
-  AskForVotes(raft, false, output);
+  AskForVotes(raft, election, output);
 }
 
 void RunPreElection(RaftState& raft, Instant now, Output& output) {
@@ -43,26 +49,32 @@ void RunPreElection(RaftState& raft, Instant now, Output& output) {
   auto& answers = std::get<PreCandidate>(raft.role).answers;
   answers[raft.options.id] = true;
   if (TallyVotes(raft.voters, answers) == Tally::kWon) {
-    RunElection(raft, now, output);
+    RunElection(raft, Election::kVote, now, output);
     return;
   }
-  AskForVotes(raft, true, output);
+  AskForVotes(raft, Election::kPreVote, output);
 }
 
-}  // namespace
-
-void Campaign(RaftState& raft, Instant now, Output& output) {
-  CHECK(!std::holds_alternative<Leader>(raft.role));
+bool MayCampaign(const RaftState& raft) {
   if (!raft.voters.Contains(raft.options.id)) {
     PROBE("raft.campaign_without_vote");
-    RestartElectionTimer(raft, now);
-    return;
+    return false;
   }
   if (HasUnappliedConfChange(raft)) {
     PROBE("raft.campaign_waits_for_conf_change");
     Emit(*raft.trace, LogLevel::kWarn, kPlace,
          "cannot campaign since there are still pending configuration changes to apply",
          {TraceField::Number("term", raft.term.value), TraceField::Number("applied", raft.applied_index.value)});
+    return false;
+  }
+  return true;
+}
+
+}  // namespace
+
+void Campaign(RaftState& raft, Instant now, Output& output) {
+  CHECK(!std::holds_alternative<Leader>(raft.role));
+  if (!MayCampaign(raft)) {
     RestartElectionTimer(raft, now);
     return;
   }
@@ -71,8 +83,19 @@ void Campaign(RaftState& raft, Instant now, Output& output) {
   if (raft.options.pre_vote) {
     RunPreElection(raft, now, output);
   } else {
-    RunElection(raft, now, output);
+    RunElection(raft, Election::kVote, now, output);
   }
+}
+
+void OnTimeoutNow(RaftState& raft, MemberId leader, Instant now, Output& output) {
+  if (!std::holds_alternative<Follower>(raft.role) || !MayCampaign(raft)) {
+    PROBE("raft.timeout_now_ignored");
+    return;
+  }
+  Emit(*raft.trace, LogLevel::kInfo, kPlace, "received MsgTimeoutNow and starts an election to get leadership",
+       {TraceField::Id("member", raft.options.id.value), TraceField::Number("term", raft.term.value),
+        TraceField::Id("from", leader.value)});
+  RunElection(raft, Election::kTransfer, now, output);
 }
 
 void OnOwnVoteDurable(RaftState& raft, Term term, Instant now, Output& output) {
@@ -137,7 +160,7 @@ void OnVoteResponse(RaftState& raft, const Message& message, const VoteResponse&
       return;
     case Tally::kWon:
       if (response.pre_vote) {
-        RunElection(raft, now, output);
+        RunElection(raft, Election::kVote, now, output);
       } else {
         TakeLead(raft, now, output);
       }

@@ -12,6 +12,10 @@ namespace detcd::raft {
 // once its own vote is durable. Without a vote, or with a committed configuration change not applied yet, only the timer starts over.
 void Campaign(RaftState& raft, Instant now, Output& output);
 
+// `leader` hands its leadership to us: campaigns at once, without pre-vote, since it agrees; its lease does not protect it.
+// Ignored by a member that campaigns already, and where Campaign would not.
+void OnTimeoutNow(RaftState& raft, MemberId leader, Instant now, Output& output);
+
 // Our vote for ourselves in `term` is durable: it may decide now. That of a candidate among others is durable before it
 // asks anybody, so that only a single voter waits for this.
 void OnOwnVoteDurable(RaftState& raft, Term term, Instant now, Output& output);

@@ -34,6 +34,8 @@ void CheckRole(const RaftState& raft, const Leader& leader) {
   CHECK(raft.log.last_term() == raft.term);
   CHECK(raft.log.TermAt(leader.first_index_of_term) == raft.term);
   CHECK(leader.progress.size() == raft.voters.size());
+  if (leader.transfer) CHECK(leader.transfer->target != raft.options.id);
+  if (leader.transfer) CHECK(raft.voters.Contains(leader.transfer->target));
   for (const auto& [id, progress] : leader.progress) {
     CHECK(raft.voters.Contains(id));
     CHECK(progress.match < progress.next);

@@ -13,6 +13,8 @@ struct Namer {
   std::string_view operator()(const HeartbeatResponse&) const { return "MsgHeartbeatResp"; }
   std::string_view operator()(const ReadIndexRequest&) const { return "MsgReadIndex"; }
   std::string_view operator()(const ReadIndexResponse&) const { return "MsgReadIndexResp"; }
+  std::string_view operator()(const TransferRequest&) const { return "MsgTransferLeader"; }
+  std::string_view operator()(const TimeoutNow&) const { return "MsgTimeoutNow"; }
 };
 
 }  // namespace

@@ -94,8 +94,18 @@ struct ReadIndexResponse {
   friend bool operator==(const ReadIndexResponse&, const ReadIndexResponse&) = default;
 };
 
+// Asks the leader to hand its leadership to `from` of the envelope, which is the target and not who sent it: etcd's form.
+// Ours never sends one (only the leader itself takes such a request from a client), but obeys it.
+struct TransferRequest {
+  friend bool operator==(const TransferRequest&, const TransferRequest&) = default;
+};
+// The leader tells the target of a transfer, whose log is as its own, to campaign at once.
+struct TimeoutNow {
+  friend bool operator==(const TimeoutNow&, const TimeoutNow&) = default;
+};
+
 using Body = std::variant<Proposal, Append, AppendResponse, VoteRequest, VoteResponse, Heartbeat, HeartbeatResponse,
-                          ReadIndexRequest, ReadIndexResponse>;
+                          ReadIndexRequest, ReadIndexResponse, TransferRequest, TimeoutNow>;
 
 struct Message {
   MemberId from;

@@ -197,9 +197,13 @@ std::optional<DecodeError> ReadBody(Fields& fields, Body& body) {
       }
       return std::nullopt;
     }
-    case kMsgSnap:
     case kMsgTransferLeader:
+      body.emplace<TransferRequest>();
+      return std::nullopt;
     case kMsgTimeoutNow:
+      body.emplace<TimeoutNow>();
+      return std::nullopt;
+    case kMsgSnap:
       return DecodeError::kUnsupported;
     default:  // Local kinds, and numbers that no kind has.
       return DecodeError::kMalformed;
@@ -269,6 +273,8 @@ struct BodyWriter {
     writer.VarintField(kIndex, m.index.value);
     WriteReadEntry(m.read);
   }
+  void operator()(const TransferRequest&) const {}
+  void operator()(const TimeoutNow&) const {}
 };
 
 struct TypeOf {
@@ -281,6 +287,8 @@ struct TypeOf {
   Type operator()(const HeartbeatResponse&) const { return kMsgHeartbeatResp; }
   Type operator()(const ReadIndexRequest&) const { return kMsgReadIndex; }
   Type operator()(const ReadIndexResponse&) const { return kMsgReadIndexResp; }
+  Type operator()(const TransferRequest&) const { return kMsgTransferLeader; }
+  Type operator()(const TimeoutNow&) const { return kMsgTimeoutNow; }
 };
 
 bool CarriesNoTerm(uint64_t type) { return type == kMsgProp || type == kMsgReadIndex; }

@@ -11,6 +11,7 @@
 #include "core/raft/replication.h"
 #include "core/raft/role.h"
 #include "core/raft/send.h"
+#include "core/raft/transfer.h"
 
 namespace detcd::raft {
 namespace {
@@ -134,6 +135,11 @@ struct Dispatch {
       TraceIgnored(raft, message, "no leader; dropping proposal");
       return;
     }
+    if (!raft.TransferTarget().IsZero()) {
+      PROBE("raft.forwarded_proposal_during_transfer");
+      TraceIgnored(raft, message, "leadership is being transferred; dropping proposal");
+      return;
+    }
     const auto is_normal = [](const Entry& entry) { return entry.type == EntryType::kNormal; };
     if (!std::all_of(proposal.entries.begin(), proposal.entries.end(), is_normal)) {
       PROBE("raft.forwarded_conf_change_dropped");
@@ -160,6 +166,15 @@ struct Dispatch {
   void operator()(VoteResponse& response) const { OnVoteResponse(raft, message, response, now, output); }
   void operator()(ReadIndexRequest& request) const { OnReadIndexRequest(raft, message.from, request, output); }
   void operator()(ReadIndexResponse& response) const { OnReadIndexResponse(raft, message.from, response, output); }
+  void operator()(TransferRequest&) const {
+    if (!std::holds_alternative<Leader>(raft.role)) {
+      PROBE("raft.transfer_asked_of_no_leader");
+      TraceIgnored(raft, message, "no leader; dropping leader transfer msg");
+      return;
+    }
+    StartTransfer(raft, message.from, now, output);
+  }
+  void operator()(TimeoutNow&) const { OnTimeoutNow(raft, message.from, now, output); }
 
   void NoteHeard() const {
     if (auto* leader = std::get_if<Leader>(&raft.role)) leader->progress.at(message.from).heard = now;
@@ -192,6 +207,7 @@ void OnLeaderTimer(RaftState& raft, Leader& leader, Instant now, Output& output)
     }
     leader.quorum_check_due = NextOnGrid(leader.quorum_check_due, raft.options.election_timeout, now);
   }
+  if (leader.transfer && now >= leader.transfer->give_up) EndTransfer(raft, leader, "took too long");
   if (now >= leader.heartbeat_due) {
     BroadcastHeartbeats(raft, output);
     leader.heartbeat_due = NextOnGrid(leader.heartbeat_due, raft.options.heartbeat_interval, now);
@@ -206,7 +222,7 @@ RaftState MakeRaft(const RaftOptions& options, const HardState& hard_state, Raft
   CHECK(options.heartbeat_interval > Duration());
   CHECK(options.election_timeout >= options.heartbeat_interval * 5);
   CHECK(options.election_timeout.nanos % options.heartbeat_interval.nanos == 0);
-  CHECK(options.append_bytes_max > 0 && options.appends_in_flight_max > 0);
+  CHECK(options.append_bytes_max > 0 && options.appends_in_flight_max > 0 && options.append_bytes_in_flight_max > 0);
   RaftState raft{.options = options,
                  .trace = &trace,
                  .term = hard_state.term,
@@ -236,7 +252,10 @@ void Step(RaftState& raft, Message message, Instant now, Output& output) {
 Instant NextDeadline(const RaftState& raft) {
   const auto* leader = std::get_if<Leader>(&raft.role);
   if (leader == nullptr) return raft.election_due;
-  return raft.options.check_quorum ? std::min(leader->heartbeat_due, leader->quorum_check_due) : leader->heartbeat_due;
+  Instant due = leader->heartbeat_due;
+  if (raft.options.check_quorum) due = std::min(due, leader->quorum_check_due);
+  if (leader->transfer) due = std::min(due, leader->transfer->give_up);
+  return due;
 }
 
 void OnTimer(RaftState& raft, Instant now, Output& output) {
@@ -253,7 +272,10 @@ ProposeResult Propose(RaftState& raft, std::vector<Entry> entries, Instant /*now
   CHECK(!entries.empty());
   const Marks before = MarksOf(raft);
   ProposeResult result = ProposeResult::kNoLeader;
-  if (std::holds_alternative<Leader>(raft.role)) {
+  if (!raft.TransferTarget().IsZero()) {
+    PROBE("raft.proposal_during_transfer");
+    result = ProposeResult::kTransferring;
+  } else if (std::holds_alternative<Leader>(raft.role)) {
     const bool appended = AppendAsLeader(raft, std::move(entries), output);
     result = appended ? ProposeResult::kAppended : ProposeResult::kOverloaded;
   } else if (MemberId leader = raft.LeaderId(); !leader.IsZero()) {
@@ -268,6 +290,12 @@ void RequestRead(RaftState& raft, ReadId read, Instant /*now*/, Output& output) 
   CHECK(!read.IsZero());
   const Marks before = MarksOf(raft);
   StartRead(raft, read, output);
+  CheckStep(raft, before);
+}
+
+void TransferLeadership(RaftState& raft, MemberId target, Instant now, Output& output) {
+  const Marks before = MarksOf(raft);
+  if (std::holds_alternative<Leader>(raft.role)) StartTransfer(raft, target, now, output);
   CheckStep(raft, before);
 }
 

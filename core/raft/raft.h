@@ -1,6 +1,6 @@
 // One member's Raft as pure step functions over RaftState: an event in, Output out. No I/O, no clock of its own, no
 // randomness but the KeyedRandom in its state. etcd's rules (reference/peer.md 20; semantics.md 21, 22), thesis chapters
-// 3, 6.4 (reads), 9.6 (pre-vote).
+// 3 (3.10: leadership transfer), 6.4 (reads), 9.6 (pre-vote).
 //
 // Every function that takes `now` must be given the member's monotonic time, read after the event it handles arrived.
 #pragma once
@@ -29,6 +29,7 @@ enum class ProposeResult : uint8_t {
   kForwarded,  // sent to the leader; may be lost on the way
   kNoLeader,   // nobody known leads: nothing was done
   kOverloaded, // too many uncommitted bytes: nothing was done
+  kTransferring,  // we are handing over our leadership: nothing was done, ask again when TransferTarget() is 0
 };
 // Proposes entries of the given type and data (term and index are filled in here).
 ProposeResult Propose(RaftState& raft, std::vector<Entry> entries, Instant now, Output& output);
@@ -36,6 +37,12 @@ ProposeResult Propose(RaftState& raft, std::vector<Entry> entries, Instant now, 
 // Asks for a read index under an id that was not used before (thesis 6.4). Answers arrive in output.reads or
 // output.reads_dropped, of this call or of later ones; without a leader it is dropped at once.
 void RequestRead(RaftState& raft, ReadId read, Instant now, Output& output);
+
+// Hands our leadership to `target` (thesis 3.10, etcd's rules): no proposal is taken any more, the target is brought up to
+// date and told to campaign at once, past what protects a live leader. It has succeeded when another member leads; after
+// an election timeout we give up and lead as before. A second target takes the place of the first; ourselves as the
+// target ends a transfer. Does nothing when we do not lead or `target` is no voter.
+void TransferLeadership(RaftState& raft, MemberId target, Instant now, Output& output);
 
 // Fills output.hard_state, entries and must_sync with what was not handed over yet. The member calls it when its log is
 // ready for the next batch.

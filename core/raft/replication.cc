@@ -4,11 +4,11 @@
 #include <utility>
 
 #include "core/base/check.h"
-#include "core/base/limits.h"
 #include "core/base/probe.h"
 #include "core/raft/read_index.h"
 #include "core/raft/role.h"
 #include "core/raft/send.h"
+#include "core/raft/transfer.h"
 
 namespace detcd::raft {
 namespace {
@@ -42,7 +42,7 @@ bool TrySendAppend(RaftState& raft, MemberId to, Progress& progress, IfEmpty if_
   if (progress.mode == Progress::Mode::kProbe && progress.probe_in_flight) return false;
   std::vector<Entry> entries;
   if (progress.next <= raft.log.last_index() &&
-      progress.MayCarryEntries(raft.options.appends_in_flight_max, kAppendBytesInFlightMax)) {
+      progress.MayCarryEntries(raft.options.appends_in_flight_max, raft.options.append_bytes_in_flight_max)) {
     const LogIndex first_in_memory = raft.log.first_in_memory();
     if (progress.next < first_in_memory) {
       if (progress.fetching) return false;
@@ -142,6 +142,12 @@ bool AppendAsLeader(RaftState& raft, std::vector<Entry> entries, Output& output)
   return true;
 }
 
+void SendNextAppend(RaftState& raft, MemberId to, Output& output) {
+  Progress& progress = std::get<Leader>(raft.role).progress.at(to);
+  progress.probe_in_flight = false;
+  TrySendAppend(raft, to, progress, IfEmpty::kSend, output);
+}
+
 void BroadcastHeartbeats(RaftState& raft, Output& output) {
   auto& leader = std::get<Leader>(raft.role);
   const ReadId read = leader.reads.newest();
@@ -176,7 +182,7 @@ void OnFetched(RaftState& raft, MemberId follower, std::vector<Entry> entries, O
   const bool wanted = entries.front().index == progress.next &&
                       std::all_of(entries.begin(), entries.end(),
                                   [&](const Entry& entry) { return raft.log.TermAt(entry.index) == entry.term; }) &&
-                      progress.MayCarryEntries(raft.options.appends_in_flight_max, kAppendBytesInFlightMax);
+                      progress.MayCarryEntries(raft.options.appends_in_flight_max, raft.options.append_bytes_in_flight_max);
   if (wanted) {
     SendEntries(raft, follower, progress, std::move(entries), output);
   } else {
@@ -210,6 +216,7 @@ void OnAppendResponse(RaftState& raft, MemberId from, const AppendResponse& resp
   if (!progress.OnAccepted(response.index)) return;
   CommitAndTell(raft, *leader, output);
   SendAppends(raft, from, progress, output);
+  if (raft.TransferTarget() == from) TellTargetIfCaughtUp(raft, *leader, output);
 }
 
 void OnHeartbeatResponse(RaftState& raft, MemberId from, const HeartbeatResponse& response, Output& output) {

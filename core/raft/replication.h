@@ -16,6 +16,8 @@ namespace detcd::raft {
 void TakeLead(RaftState& raft, Instant now, Output& output);
 // Gives `entries` their term and index, appends and sends them. False: too many uncommitted bytes, nothing was done.
 bool AppendAsLeader(RaftState& raft, std::vector<Entry> entries, Output& output);
+// What `to` needs next, empty if need be, also while a probe to it waits for its answer.
+void SendNextAppend(RaftState& raft, MemberId to, Output& output);
 // To every follower: min(match, commit) and the newest read that waits. Does not move the heartbeat timer.
 void BroadcastHeartbeats(RaftState& raft, Output& output);
 // Our own log is durable up to log.durable_index().

@@ -44,6 +44,11 @@ MemberId RaftState::LeaderId() const {
   return std::holds_alternative<Leader>(role) ? options.id : MemberId();
 }
 
+MemberId RaftState::TransferTarget() const {
+  const auto* leader = std::get_if<Leader>(&role);
+  return leader != nullptr && leader->transfer ? leader->transfer->target : MemberId();
+}
+
 void DrawElectionTimeout(RaftState& raft, Instant now) {
   const Duration tick = raft.options.heartbeat_interval;
   const Duration base = raft.options.election_timeout;

@@ -29,6 +29,7 @@ struct RaftOptions {
   bool check_quorum = true;
   uint64_t append_bytes_max = 0;      // entry bytes in one append
   uint64_t appends_in_flight_max = 0; // per follower in replicate state
+  uint64_t append_bytes_in_flight_max = 0;  // and their entry bytes; the last append may pass it
   uint64_t uncommitted_bytes_max = 0;
   uint64_t log_entries_in_memory_max = 0;  // applied entries kept for followers
   uint64_t log_bytes_in_memory_max = 0;
@@ -47,12 +48,19 @@ struct Candidate {
   std::map<MemberId, bool> answers;
 };
 struct Leader {
+  // Leadership on its way to another member (thesis 3.10).
+  struct Transfer {
+    MemberId target;  // a voter, and not us
+    Instant give_up;  // from then on we lead as before: the target may be down, or have lost the election
+  };
+
   std::map<MemberId, Progress> progress;  // every other member, and ourselves
   ReadQueue reads;
   LogIndex first_index_of_term;           // the empty entry: reads wait until it is committed (thesis 6.4)
   Instant heartbeat_due;
   Instant quorum_check_due;
   uint64_t uncommitted_bytes = 0;         // entry data in (commit_index, last_index] proposed in this term
+  std::optional<Transfer> transfer;       // while set no proposal is taken: the target must catch up, and stay so
 };
 
 struct RaftState {
@@ -74,6 +82,8 @@ struct RaftState {
 
   // Who leads as far as we know; 0: nobody.
   MemberId LeaderId() const;
+  // To whom we are handing over our leadership; 0: to nobody, or we do not lead.
+  MemberId TransferTarget() const;
 };
 
 // A raft after recovery or bootstrap: follower of nobody at `hard_state.term`, with the given log. It campaigns after

@@ -103,6 +103,10 @@ class Backend {
   // one), of this member's own state.
   virtual void HashKv(const Waiter& waiter, HashListener& listener, Revision revision) = 0;
 
+  // Makes `target` the leader and then ends the call, with an answer of its kind. kNotLeader, kBadLeaderTransferee (no
+  // voter of this cluster), kLeaderTransferTimeout. A call that dies meanwhile is answered into the void.
+  virtual void MoveLeader(const Waiter& waiter, MemberId target) = 0;
+
   virtual const mvcc::Store& store() const = 0;
   virtual MemberStatus Status() const = 0;
   virtual std::vector<MemberRow> Members() const = 0;  // sorted by id

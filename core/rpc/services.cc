@@ -44,10 +44,10 @@ struct TransportCalls {
 };
 
 // The methods of this release; every other one is refused as soon as it is called, also before a stream's first message.
-constexpr Method kBuilt[] = {Method::kRange,   Method::kRangeStream, Method::kPut,        Method::kDeleteRange,
-                             Method::kTxn,     Method::kCompact,     Method::kMemberList, Method::kAlarm,
-                             Method::kStatus,  Method::kHashKV,      Method::kHealthCheck, Method::kHealthList,
-                             Method::kHealthWatch};
+constexpr Method kBuilt[] = {Method::kRange,       Method::kRangeStream, Method::kPut,        Method::kDeleteRange,
+                             Method::kTxn,         Method::kCompact,     Method::kMemberList, Method::kAlarm,
+                             Method::kStatus,      Method::kHashKV,      Method::kMoveLeader, Method::kHealthCheck,
+                             Method::kHealthList,  Method::kHealthWatch};
 
 CallStatus NotBuilt(Method method, std::string_view what) {
   const MethodInfo& info = Info(method);
@@ -227,6 +227,10 @@ void Services::Impl::Dispatch(const Waiter& waiter, const ProtoMessage& request)
       rpc::Status(backend_, options_.quota_bytes, response);
       return Answer(waiter, response);
     }
+    case Method::kMoveLeader: {
+      Drop(*waiter.transport, waiter.call);
+      return backend_.MoveLeader(waiter, MemberId(As<etcdserverpb::MoveLeaderRequest>(request).targetid()));
+    }
     case Method::kHealthCheck: {
       grpc::health::v1::HealthCheckResponse response;
       const ApiError error = HealthCheck(As<grpc::health::v1::HealthCheckRequest>(request), response);
@@ -254,7 +258,6 @@ void Services::Impl::Dispatch(const Waiter& waiter, const ProtoMessage& request)
     case Method::kDefragment:
     case Method::kHash:
     case Method::kSnapshot:
-    case Method::kMoveLeader:
     case Method::kDowngrade:
     case Method::kAuthEnable:
     case Method::kAuthDisable:

@@ -19,18 +19,15 @@ std::string_view ChannelName(member::PeerChannel channel) {
 }  // namespace
 
 DialledPeer::DialledPeer(const Context& context, MemberId peer, member::PeerChannel channel, std::vector<Url> urls)
-    : context_(context), peer_(peer), channel_(channel), urls_(std::move(urls)) {
-  CHECK(!urls_.empty());
-}
+    : context_(context), peer_(peer), channel_(channel), target_(std::move(urls)) {}
 
 // --- dialling -------------------------------------------------------------------------------------------------------
 
 void DialledPeer::Dial() {
-  const Url& url = urls_[url_];
+  const Url& url = target_.url();
   dialled_at_ = context_.clock.Now();
   if (url.IsUnix()) {
-    address_count_ = 1;
-    ConnectTo({.host = url.host, .is_unix = true});
+    ConnectTo(target_.Pick({{.host = url.host, .port = 0, .is_unix = true}}));
   } else {
     state_ = State::kResolving;
     resolve_token_ = context_.owner.Resolve(*this, url.host, url.port);
@@ -40,12 +37,8 @@ void DialledPeer::Dial() {
 
 void DialledPeer::OnResolved(uint64_t token, IoError error, std::vector<Address> addresses) {
   if (state_ != State::kResolving || token != resolve_token_) return;  // of an attempt that was given up
-  if (error != IoError::kOk || addresses.empty()) {
-    address_count_ = 1;
-    return Fail("name not resolved");
-  }
-  address_count_ = addresses.size();
-  ConnectTo(addresses[address_ % addresses.size()]);
+  if (error != IoError::kOk || addresses.empty()) return Fail("name not resolved");
+  ConnectTo(target_.Pick(addresses));
 }
 
 void DialledPeer::ConnectTo(const Address& address) {
@@ -56,9 +49,7 @@ void DialledPeer::ConnectTo(const Address& address) {
 void DialledPeer::OnConnected() {
   state_ = State::kAsking;
   last_read_ = context_.clock.Now();
-  const Url& url = urls_[url_];
-  const std::string host = url.IsUnix() ? "localhost" : HostAndPort(url);
-  output_.Push(Bytes::Copy(WriteStreamRequest(context_.self, peer_, channel_, host)));
+  output_.Push(Bytes::Copy(WriteStreamRequest(context_.self, peer_, channel_, target_.HostHeader())));
   context_.owner.OnDirty(*this);
 }
 
@@ -137,7 +128,9 @@ void DialledPeer::ReadFrames(std::string_view content) {
         PROBE("wire.peer_malformed_frame");
         return Fail(decoder_->error());
       case PeerFrameDecoder::Step::kMessage:
-        if (message.from != peer_ || message.to != context_.self.id) {
+        // A request for a transfer names its target as the sender (raft/message.h).
+        if ((message.from != peer_ && !std::holds_alternative<raft::TransferRequest>(message.body)) ||
+            message.to != context_.self.id) {
           PROBE("wire.peer_stray_message");
           Emit(context_.trace, LogLevel::kWarn, kPlace, "dropped a message that is not from this peer to us",
                {TraceField::Id("peer", peer_.value), TraceField::Id("from", message.from.value),
@@ -155,12 +148,9 @@ void DialledPeer::ReadFrames(std::string_view content) {
 void DialledPeer::Fail(std::string_view reason) {
   Emit(context_.trace, failed_before_ ? LogLevel::kDebug : LogLevel::kWarn, kPlace, "incoming stream failed",
        {TraceField::Id("peer", peer_.value), TraceField::Text("channel", ChannelName(channel_)),
-        TraceField::Text("url", HostAndPort(urls_[url_])), TraceField::Text("reason", reason)});
+        TraceField::Text("url", HostAndPort(target_.url())), TraceField::Text("reason", reason)});
   // A stream that was up comes back to where it was; an attempt goes on to the next address, then the next URL.
-  if (state_ != State::kStreaming && ++address_ >= address_count_) {
-    address_ = 0;
-    url_ = (url_ + 1) % urls_.size();
-  }
+  if (state_ != State::kStreaming) target_.OnFailed();
   failed_before_ = true;
   stream_.reset();
   output_ = {};

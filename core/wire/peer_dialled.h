@@ -16,7 +16,7 @@
 #include "core/wire/peer_handshake.h"
 #include "core/wire/peer_http.h"
 #include "core/wire/peer_output.h"
-#include "core/wire/url.h"
+#include "core/wire/peer_target.h"
 
 namespace detcd::wire {
 
@@ -83,15 +83,12 @@ class DialledPeer final : public StreamListener {
   const Context context_;
   const MemberId peer_;
   const member::PeerChannel channel_;
-  const std::vector<Url> urls_;
-  size_t url_ = 0;      // the one in use: the first until an error, then the next in turn
-  size_t address_ = 0;  // of that name's addresses
+  PeerTarget target_;
 
   State state_ = State::kWaiting;
   Instant next_dial_;
   Instant dialled_at_;
   uint64_t resolve_token_ = 0;
-  size_t address_count_ = 1;
   bool failed_before_ = false;  // since the stream was up last: the same trouble is told once aloud
 
   std::unique_ptr<Stream> stream_;  // from kConnecting on

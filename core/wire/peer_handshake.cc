@@ -43,6 +43,15 @@ std::optional<MajorMinor> VersionHeader(const HttpFields& fields, std::string_vi
   return ParseVersion(value.empty() ? kOldestVersion : value);
 }
 
+std::string JoinUrls(const PeerIdentity& self) {
+  std::string urls;
+  for (const std::string& url : self.peer_urls) {
+    if (!urls.empty()) urls.push_back(',');
+    urls.append(url);
+  }
+  return urls;
+}
+
 std::string_view ChannelPath(PeerChannel channel) {
   return channel == PeerChannel::kAppend ? "/raft/stream/msgapp" : "/raft/stream/message";
 }
@@ -121,11 +130,7 @@ std::optional<HttpAnswer> CheckStreamReceiver(const PeerIdentity& self, const Ht
 }
 
 std::string WriteStreamRequest(const PeerIdentity& self, MemberId peer, PeerChannel channel, std::string_view host) {
-  std::string urls;
-  for (const std::string& url : self.peer_urls) {
-    if (!urls.empty()) urls.push_back(',');
-    urls.append(url);
-  }
+  const std::string urls = JoinUrls(self);
   const std::string own_id = FormatId(self.id.value);
   return WriteRequestHead("GET", absl::StrFormat("%s/%s", ChannelPath(channel), own_id),
                           {{"Host", std::string(host)},
@@ -135,6 +140,24 @@ std::string WriteStreamRequest(const PeerIdentity& self, MemberId peer, PeerChan
                            {"X-Peerurls", urls},
                            {"X-Raft-To", FormatId(peer.value)},
                            {"X-Server-From", own_id},
+                           {"X-Server-Version", self.server_version}});
+}
+
+std::string WriteGetRequest(const PeerIdentity& self, std::string_view target, std::string_view host) {
+  return WriteRequestHead("GET", target,
+                          {{"Host", std::string(host)}, {"User-Agent", "detcd/" + self.server_version}});
+}
+
+std::string WritePostRequest(const PeerIdentity& self, size_t bytes, std::string_view host) {
+  return WriteRequestHead("POST", "/raft",
+                          {{"Host", std::string(host)},
+                           {"User-Agent", "detcd/" + self.server_version},
+                           {"Content-Length", absl::StrFormat("%d", bytes)},
+                           {"Content-Type", "application/protobuf"},
+                           {"X-Etcd-Cluster-Id", FormatId(self.cluster.value)},
+                           {"X-Min-Cluster-Version", self.min_cluster_version},
+                           {"X-Peerurls", JoinUrls(self)},
+                           {"X-Server-From", FormatId(self.id.value)},
                            {"X-Server-Version", self.server_version}});
 }
 

@@ -58,7 +58,11 @@ std::variant<StreamGrant, HttpAnswer> CheckStreamRequest(const PeerIdentity& sel
 std::string WriteStreamRequest(const PeerIdentity& self, MemberId peer, member::PeerChannel channel,
                                std::string_view host);
 
-// What an answer to that request means; empty `refusal`: the stream is open. `is_removed`: we are no member any more.
+// The heads of other requests of ours: a question, and a posted message of `bytes` bytes.
+std::string WriteGetRequest(const PeerIdentity& self, std::string_view target, std::string_view host);
+std::string WritePostRequest(const PeerIdentity& self, size_t bytes, std::string_view host);
+
+// What an answer to a request for a stream means; empty `refusal`: the stream is open. `is_removed`: we are no member any more.
 struct StreamAnswerVerdict {
   std::string refusal;
   bool is_removed = false;

@@ -45,6 +45,12 @@ PeerPort::PeerPort(PeerPortConfig config, PeerInfo& info, Network& network, Cloc
                        .trace = trace,
                        .owner = *this,
                        .dial_timeout = config_.dial_timeout},
+      client_context_{.self = config_.self,
+                      .network = network,
+                      .clock = clock,
+                      .trace = trace,
+                      .owner = *this,
+                      .dial_timeout = config_.dial_timeout},
       timer_(clock.NewTimer(*this, 0)) {
   CHECK(!config_.self.id.IsZero());
 }
@@ -90,9 +96,11 @@ void PeerPort::Start(member::PeerCarrierListener& listener, const std::vector<Pe
     for (const PeerChannel channel : kChannels) {
       peer.incoming[IndexOf(channel)] = std::make_unique<DialledPeer>(dialled_context_, row.id, channel, *urls);
     }
+    peer.client = std::make_unique<PeerClient>(client_context_, row.id, *std::move(urls));
   }
   for (auto& [id, peer] : peers_) {
     for (auto& incoming : peer.incoming) incoming->Start();
+    peer.client->Start();
   }
 }
 
@@ -111,6 +119,17 @@ bool PeerPort::Send(MemberId peer, PeerChannel channel, const raft::Message& mes
   return connection != nullptr && connection->Send(message);
 }
 
+bool PeerPort::Post(MemberId peer, const raft::Message& message) {
+  CHECK(message.from == config_.self.id && message.to == peer);
+  const auto row = peers_.find(peer);
+  return row != peers_.end() && row->second.client->Post(message);
+}
+
+void PeerPort::AskVersion(MemberId peer) {
+  const auto row = peers_.find(peer);
+  if (row != peers_.end()) row->second.client->AskVersion();
+}
+
 void PeerPort::EndTurn() {
   for (const uint64_t id : std::exchange(dirty_accepted_, {})) {
     const auto found = accepted_.find(id);
@@ -122,6 +141,10 @@ void PeerPort::EndTurn() {
   for (DialledPeer* stream : std::exchange(dirty_dialled_, {})) {
     stream->Flush();
     ArmBy(stream->Deadline());
+  }
+  for (PeerClient* client : std::exchange(dirty_clients_, {})) {
+    client->Flush();
+    ArmBy(client->Deadline());
   }
   gone_.clear();
 }
@@ -196,7 +219,29 @@ uint64_t PeerPort::Resolve(DialledPeer& stream, const std::string& host, uint16_
   return token;
 }
 
+void PeerPort::OnVersion(MemberId peer, std::string version) { listener_->OnPeerVersion(peer, std::move(version)); }
+
+void PeerPort::OnPostFailed(MemberId peer) { listener_->OnPostFailed(peer); }
+
+uint64_t PeerPort::Resolve(PeerClient& client, const std::string& host, uint16_t port) {
+  const uint64_t token = next_resolve_token_++;
+  clients_resolving_.emplace(token, &client);
+  network_.Resolve(host, port, *this, token);
+  return token;
+}
+
+void PeerPort::OnDirty(PeerClient& client) {
+  if (std::find(dirty_clients_.begin(), dirty_clients_.end(), &client) == dirty_clients_.end()) {
+    dirty_clients_.push_back(&client);
+  }
+}
+
 void PeerPort::OnResolved(uint64_t token, IoError error, std::vector<Address> addresses) {
+  if (const auto client = clients_resolving_.find(token); client != clients_resolving_.end()) {
+    PeerClient& asker = *client->second;
+    clients_resolving_.erase(client);
+    return asker.OnResolved(token, error, std::move(addresses));
+  }
   const auto found = resolving_.find(token);
   if (found == resolving_.end()) return;
   DialledPeer& stream = *found->second;
@@ -230,6 +275,8 @@ void PeerPort::OnTimer(uint64_t) {
       stream->OnDeadline(now);
       ArmBy(stream->Deadline());
     }
+    peer.client->OnDeadline(now);
+    ArmBy(peer.client->Deadline());
   }
 }
 

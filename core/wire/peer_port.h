@@ -1,5 +1,6 @@
 // etcd's peer protocol over stream sockets: a member's peer port and the streams to and from its peers (reference: peer
-// protocol). For each peer two streams are dialled, on which we hear it, and two are accepted, on which it hears us.
+// protocol). For each peer two streams are dialled, on which we hear it, and two are accepted, on which it hears us;
+// one more connection is for requests of our own.
 #pragma once
 
 #include <array>
@@ -16,6 +17,7 @@
 #include "core/io/trace.h"
 #include "core/member/peer_carrier.h"
 #include "core/wire/peer_accepted.h"
+#include "core/wire/peer_client.h"
 #include "core/wire/peer_dialled.h"
 #include "core/wire/peer_handshake.h"
 
@@ -39,7 +41,8 @@ class PeerPort final : public member::PeerCarrier,
                        private PostListener,
                        private ResolveListener,
                        private AcceptedPeer::Owner,
-                       private DialledPeer::Owner {
+                       private DialledPeer::Owner,
+                       private PeerClient::Owner {
  public:
   // All arguments outlive the port.
   PeerPort(PeerPortConfig config, PeerInfo& info, Network& network, Clock& clock, Events& events, Trace& trace);
@@ -57,12 +60,15 @@ class PeerPort final : public member::PeerCarrier,
   void Start(member::PeerCarrierListener& listener, const std::vector<member::PeerRow>& peers) override;
   bool IsUp(MemberId peer, member::PeerChannel channel) const override;
   bool Send(MemberId peer, member::PeerChannel channel, const raft::Message& message) override;
+  bool Post(MemberId peer, const raft::Message& message) override;
+  void AskVersion(MemberId peer) override;
   void EndTurn() override;
 
  private:
   struct Peer {
     std::array<AcceptedPeer*, member::kPeerChannelCount> outgoing{};
     std::array<std::unique_ptr<DialledPeer>, member::kPeerChannelCount> incoming;
+    std::unique_ptr<PeerClient> client;
   };
 
   void OnAccept(std::unique_ptr<Stream> stream) override;
@@ -81,6 +87,11 @@ class PeerPort final : public member::PeerCarrier,
   uint64_t Resolve(DialledPeer& stream, const std::string& host, uint16_t port) override;
   void OnDirty(DialledPeer& stream) override;
 
+  void OnVersion(MemberId peer, std::string version) override;
+  void OnPostFailed(MemberId peer) override;
+  uint64_t Resolve(PeerClient& client, const std::string& host, uint16_t port) override;
+  void OnDirty(PeerClient& client) override;
+
   AcceptedPeer* Outgoing(MemberId peer, member::PeerChannel channel) const;
   void ArmBy(Instant deadline);
 
@@ -90,6 +101,7 @@ class PeerPort final : public member::PeerCarrier,
   Trace& trace_;
   const AcceptedPeer::Context accepted_context_;
   const DialledPeer::Context dialled_context_;
+  const PeerClient::Context client_context_;
   member::PeerCarrierListener* listener_ = nullptr;  // null before Start
 
   std::vector<std::unique_ptr<Acceptor>> acceptors_;
@@ -99,7 +111,9 @@ class PeerPort final : public member::PeerCarrier,
   std::vector<std::unique_ptr<AcceptedPeer>> gone_;  // destroyed at the end of the turn
   std::vector<uint64_t> dirty_accepted_;             // connection ids; each once
   std::vector<DialledPeer*> dirty_dialled_;
+  std::vector<PeerClient*> dirty_clients_;
   std::map<uint64_t, DialledPeer*> resolving_;  // by token
+  std::map<uint64_t, PeerClient*> clients_resolving_;
   uint64_t next_resolve_token_ = 1;
 
   // One timer for all: armed at or before the earliest deadline. Deadlines move later without a word.

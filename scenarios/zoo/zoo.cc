@@ -3,49 +3,25 @@
 #include <algorithm>
 #include <cstdio>
 #include <filesystem>
-#include <fstream>
 #include <map>
 #include <sstream>
-
-#include <google/protobuf/util/json_util.h>
 
 #include "absl/strings/str_format.h"
 #include "core/base/digest.h"
 #include "scenarios/commands.h"
+#include "scenarios/json_files.h"
 #include "scenarios/sweep.pb.h"
 #include "scenarios/swarm.h"
 #include "scenarios/zoo/mutant_tree.h"
 #include "scenarios/zoo/zoo.pb.h"
+#include "scenarios/zoo/zoo_table.h"
 
 namespace detcd::scenario {
 namespace {
 
-constexpr uint32_t kZooSchemaVersion = 1;
+constexpr uint32_t kZooSchemaVersion = 2;
 constexpr char kDeadFault[] = "dead fault";
 constexpr char kFailedMark[] = "[  FAILED  ] ";
-
-template <class Message>
-bool ReadJson(const std::string& path, Message& message) {
-  std::ifstream file(path, std::ios::binary);
-  std::stringstream text;
-  text << file.rdbuf();
-  return file && google::protobuf::util::JsonStringToMessage(text.str(), &message).ok();
-}
-
-void WriteJson(const std::string& path, const ZooReport& report) {
-  google::protobuf::util::JsonPrintOptions options;
-  options.add_whitespace = true;
-  options.always_print_primitive_fields = true;
-  options.preserve_proto_field_names = true;
-  std::string text;
-  const auto status = google::protobuf::util::MessageToJsonString(report, &text, options);
-  // Never half a file: what it holds took hours.
-  const std::string fresh = path + ".new";
-  std::ofstream file(fresh, std::ios::binary | std::ios::trunc);
-  file << text;
-  file.close();
-  if (!status.ok() || !file || std::rename(fresh.c_str(), path.c_str()) != 0) throw UsageError{path + ": cannot be written"};
-}
 
 std::string LinesWith(const std::string& text, std::initializer_list<std::string_view> starts) {
   std::istringstream lines(text);
@@ -80,11 +56,13 @@ class Zoo {
       ++measured;
       MutantResult& result = *report_.add_mutants();
       Measure(id, file, result);
-      Show(result);
+      if (!IsGood(result)) ++wrong_;
+      std::printf("%s\n", ResultLine(result).c_str());
+      std::fflush(stdout);
       if (!command_.json_file.empty()) Save();
     }
     if (measured == 0) throw UsageError{"zoo: no mutant is called " + command_.only};
-    if (command_.only.empty()) ShowTable();
+    if (command_.only.empty()) std::printf("\n%s", ZooTable(report_).c_str());
     return wrong_ == 0 ? 0 : 1;
   }
 
@@ -109,7 +87,7 @@ class Zoo {
 
   void Measure(const std::string& id, const std::string& file, MutantResult& result) {
     const std::string text = tree_.Content(file);
-    const std::string key = absl::StrFormat("%016x-%s-%d", DigestBytes(text), tree_.key(), kSwarmVersion);
+    const std::string key = absl::StrFormat("%016x-%s-%d-%d", DigestBytes(text), tree_.key(), kSwarmVersion, kZooSchemaVersion);
     const MutantResult* known = Known(id);
     if (known != nullptr && known->key() == key && known->outcome() != "wrong" &&
         (known->kill_count() >= kKillsMax || known->seeds_asked() >= command_.seeds)) {
@@ -169,8 +147,7 @@ class Zoo {
     std::filesystem::remove(json);
     const uint64_t seeds = mutant.OfInstrument() ? std::min(command_.seeds, kInstrumentSeeds) : command_.seeds;
     RunProgram({simulator, "sweep", "--seeds", absl::StrFormat("1..%d", seeds), "--failures-max", std::to_string(kKillsMax),
-                "--jobs", std::to_string(command_.jobs), "--for", absl::StrFormat("%ds", kCpuSecondsMax / command_.jobs),
-                "--json", json},
+                "--jobs", std::to_string(command_.jobs), "--cpu-for", absl::StrFormat("%ds", kCpuSecondsMax), "--json", json},
                tree_.copy());
     SweepReport sweep;
     if (!ReadJson(json, sweep)) throw MutantTrouble{"its sweep left no report"};
@@ -181,7 +158,28 @@ class Zoo {
       if (fault.dead()) AddKill(kDeadFault, 0, "dead fault: " + fault.kind(), result);
     }
     Judge(mutant, result);
-    if (sweep.failures_size() > 0) Replay(sweep.failures(0));
+    if (sweep.failures_size() == 0) return;
+    Replay(sweep.failures(0));
+    if (!mutant.OfInstrument()) ShrinkFirst(sweep.failures(0), result);
+  }
+
+  // By the mutant's own program, from the start: what an earlier zoo made would make it look cheap.
+  void ShrinkFirst(const Failure& failure, MutantResult& result) {
+    const std::string folder = std::filesystem::current_path().string() + "/build/zoo/shrunk";
+    std::filesystem::create_directories(folder);
+    const std::string scenario = folder + "/" + result.id() + ".scenario";
+    const std::string json = folder + "/" + result.id() + ".json";
+    std::filesystem::remove(scenario);
+    std::filesystem::remove(json);
+    const Ended ended = RunProgram({tree_.Program("detcd-sim"), "shrink", "--seed", std::to_string(failure.seed()), "--jobs",
+                                    std::to_string(command_.jobs), "--out", scenario, "--json", json},
+                                   tree_.copy());
+    ShrinkReport shrunk;
+    if (!ReadJson(json, shrunk)) {
+      throw MutantTrouble{absl::StrFormat("seed %d was not shrunk: exit code %d", failure.seed(), ended.code)};
+    }
+    *result.mutable_shrunk() = shrunk;
+    if (!shrunk.confirmed()) throw MutantTrouble{absl::StrFormat("what seed %d was shrunk to fails otherwise in further processes", failure.seed())};
   }
 
   static void AddKill(const std::string& judge, uint64_t seed, const std::string& signature, MutantResult& result) {
@@ -232,42 +230,6 @@ class Zoo {
     }
   }
 
-  void Show(const MutantResult& result) {
-    const bool good = result.outcome() == "killed" || result.outcome() == "equivalent";
-    if (!good) ++wrong_;
-    std::string judges;
-    for (const Kill& kill : result.kills()) {
-      judges += absl::StrFormat("%s%s", judges.empty() ? "" : ", ", kill.judge());
-      if (kill.count() > 1) judges += absl::StrFormat(" x%d", kill.count());
-    }
-    std::string numbers;
-    if (result.seeds() > 0) {
-      numbers = absl::StrFormat("%6d seeds %7.1f s", result.seeds(), result.cpu_seconds());
-      if (!result.kills().empty() && result.kills(0).first_seed() > 0) {
-        numbers += absl::StrFormat("  first %6d  %7.2f s a kill  p %.4f [%.4f, %.4f]", result.kills(0).first_seed(),
-                                   result.cpu_to_kill(), result.probability(), result.probability_low(), result.probability_high());
-      }
-    }
-    std::printf("%-34s %-10s %s  %s%s\n", result.id().c_str(), good ? result.outcome().c_str() : absl::StrFormat("%s !", result.outcome()).c_str(),
-                numbers.c_str(), judges.c_str(), result.trouble().empty() ? "" : ("  " + result.trouble()).c_str());
-    std::fflush(stdout);
-  }
-
-  // What README.md shows.
-  void ShowTable() const {
-    std::printf("\n| id | mechanism | judges | first seed | kills a seed [95%%] | CPU a kill |\n|---|---|---|---|---|---|\n");
-    for (const MutantResult& result : report_.mutants()) {
-      std::string judges = result.outcome() == "killed" ? "" : result.outcome();
-      for (const Kill& kill : result.kills()) judges += (judges.empty() ? "" : ", ") + kill.judge();
-      std::string numbers = "| – | – | – |";
-      if (!result.kills().empty() && result.kills(0).first_seed() > 0) {
-        numbers = absl::StrFormat("| %d | %.2g [%.2g, %.2g] | %.2f s |", result.kills(0).first_seed(), result.probability(),
-                                  result.probability_low(), result.probability_high(), result.cpu_to_kill());
-      }
-      std::printf("| %s | %s | %s %s\n", result.id().c_str(), result.mechanism().c_str(), judges.c_str(), numbers.c_str());
-    }
-  }
-
   const ZooCommand& command_;
   MutantTree tree_;
   ZooReport known_;
@@ -278,6 +240,12 @@ class Zoo {
 
 }  // namespace
 
-int RunZoo(const ZooCommand& command) { return Zoo(command).Run(); }
+int RunZoo(const ZooCommand& command) {
+  if (command.table_file.empty()) return Zoo(command).Run();
+  ZooReport report;
+  if (!ReadJson(command.table_file, report)) throw UsageError{command.table_file + ": is no report of zoo"};
+  std::printf("%s", ZooTable(report).c_str());
+  return 0;
+}
 
 }  // namespace detcd::scenario

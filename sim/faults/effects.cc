@@ -20,7 +20,7 @@ std::string_view FaultKindName(FaultKind kind) {
       "crash",             "power_loss",      "sector_lost",      "size_lost",    "entry_lost",
       "sync_stall",        "slow_sync",       "sync_error",       "device_error", "no_space",
       "corruption",        "pause",           "clock_drift",      "clock_leap",   "clock_freeze",
-      "wall_jump"};
+      "wall_jump",         "transfer"};
   static_assert(std::size(kNames) == kFaultKindCount);
   return kNames[static_cast<size_t>(kind)];
 }

@@ -64,8 +64,9 @@ enum class FaultKind : uint8_t {
   kClockLeap,
   kClockFreeze,      // effective: a timer armed on a clock that stands still
   kWallJump,
+  kTransfer,         // effective: a leader told another member to campaign
 };
-inline constexpr size_t kFaultKindCount = static_cast<size_t>(FaultKind::kWallJump) + 1;
+inline constexpr size_t kFaultKindCount = static_cast<size_t>(FaultKind::kTransfer) + 1;
 
 // What the endpoint was when it was hit.
 enum class VictimRole : uint8_t {

@@ -54,6 +54,46 @@ TEST_F(PreVoteTest, CandidateWithAQuorumOfPreVotes) {
   EXPECT_EQ(Broken(), "");
 }
 
+TEST_F(PreVoteTest, ATargetOfATransferNeedsNoPreVotes) {
+  Deliver(MessageKind::kHeartbeat, 2, 1);
+  ShowAs(Role::kFollower, 1, 2);
+  Deliver(MessageKind::kTimeoutNow, 2, 1);
+  ShowAs(Role::kCandidate, 2);
+  Send(MessageKind::kVote, 3, 2);
+  EXPECT_EQ(Broken(), "");
+}
+
+TEST_F(PreVoteTest, ATransferIsGoodForOneEventAndOneTerm) {
+  Deliver(MessageKind::kTimeoutNow, 2, 1);
+  ShowAs(Role::kFollower, 1, 2);
+  ShowAs(Role::kCandidate, 2);
+  EXPECT_EQ(Broken(), "F12");
+}
+
+TEST_F(PreVoteTest, TheMarkOfATransferPassesALiveLeader) {
+  Deliver(MessageKind::kHeartbeat, 2, 1);
+  ShowAs(Role::kFollower, 1, 2);
+  MessageObservation vote = Message(MessageKind::kVote, 3, 1, 2);
+  vote.transfer = true;
+  judge_.OnDelivered(vote, Now());
+  state_.voted_for = MemberId(3);
+  ShowAs(Role::kFollower, 2);
+  Send(MessageKind::kVoteResponse, 3, 2);
+  EXPECT_EQ(Broken(), "");
+}
+
+TEST_F(PreVoteTest, TheMarkNeedsAWordOfTheLeader) {
+  MessageObservation vote = Message(MessageKind::kVote, 1, 3, 2);
+  vote.transfer = true;
+  judge_.OnSent(vote, Now());
+  EXPECT_EQ(Broken(), "F12");
+}
+
+TEST_F(PreVoteTest, OnlyALeaderTellsOthersToCampaign) {
+  Send(MessageKind::kTimeoutNow, 3, 1);
+  EXPECT_EQ(Broken(), "F12");
+}
+
 TEST_F(PreVoteTest, IsolatedMemberRaisesItsTerm) {
   ShowAs(Role::kPreCandidate, 1);
   ShowAs(Role::kCandidate, 2);

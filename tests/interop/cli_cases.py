@@ -109,12 +109,16 @@ COMMANDS_37 = """
 get a/ --prefix --min-mod-rev=1 {}
 get a/ --prefix --max-mod-rev=99
 get a/ --prefix --min-create-rev=3 --max-create-rev=99
+get a/ --prefix --stream {}
+get a/ --prefix --stream --limit=1 {}
+get a/ --prefix --stream --count-only {}
+get a/ --prefix --stream --order=DESCEND
 """
 
 FORMATS = ["simple", "json", "fields"]
 
 # What detcd has no part for yet: an answer at once, of one code.
-UNBUILT = ["lease grant 10", "lease list", "user list", "role list", "auth disable", "move-leader 1", "defrag"]
+UNBUILT = ["lease grant 10", "lease list", "user list", "role list", "auth disable", "defrag"]
 
 
 def clients():

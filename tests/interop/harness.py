@@ -94,8 +94,8 @@ def free_ports(count):
 class Member:
     """One process, its folder and its ports."""
 
-    def __init__(self, cluster, name, client_port, peer_port):
-        self.cluster, self.name = cluster, name
+    def __init__(self, cluster, name, program, extra, client_port, peer_port):
+        self.cluster, self.name, self.program, self.extra = cluster, name, program, extra
         self.client_port, self.peer_port = client_port, peer_port
         self.client_url, self.peer_url = f"http://127.0.0.1:{client_port}", f"http://127.0.0.1:{peer_port}"
         # SHA-1 of the sorted peer URLs and the token, first eight bytes: the id that every etcd computes.
@@ -106,7 +106,7 @@ class Member:
 
     def command(self):
         initial = ",".join(f"{m.name}={m.peer_url}" for m in self.cluster.members)
-        return [str(self.cluster.program), "--name", self.name, "--data-dir", str(self.data),
+        return [str(self.program), *self.extra, "--name", self.name, "--data-dir", str(self.data),
                 "--listen-client-urls", self.client_url, "--advertise-client-urls", self.client_url,
                 "--listen-peer-urls", self.peer_url, "--initial-advertise-peer-urls", self.peer_url,
                 "--initial-cluster", initial, "--initial-cluster-token", TOKEN, "--initial-cluster-state", "new"]
@@ -148,13 +148,15 @@ class Member:
 
 class Cluster:
     """Members on loopback. A context: leaving it ends every process and removes the folder (kept after a failure when
-    INTEROP_KEEP is set)."""
+    INTEROP_KEEP is set). `program` is one for all or a list with one for each, `extra` a list of more flags for each."""
 
-    def __init__(self, program, size, ports=None):
-        self.program = Path(program)
+    def __init__(self, program, size, ports=None, extra=None):
+        programs = program if isinstance(program, list) else [program] * size
+        extra = extra or [[]] * size
         self.ports = ports or free_ports(2 * size)
         self.folder = Path(tempfile.mkdtemp(prefix="detcd-interop-"))
-        self.members = [Member(self, f"m{i + 1}", self.ports[2 * i], self.ports[2 * i + 1]) for i in range(size)]
+        self.members = [Member(self, f"m{i + 1}", programs[i], extra[i], self.ports[2 * i], self.ports[2 * i + 1])
+                        for i in range(size)]
         ids = b"".join(m.id.to_bytes(8, "big") for m in sorted(self.members, key=lambda m: m.id))
         self.id = int.from_bytes(hashlib.sha1(ids).digest()[:8], "big")
 
@@ -196,7 +198,8 @@ class Cluster:
     def status(self):
         """The Status answer of each member, by Debian's etcdctl or the oracle's; members that are down are left out."""
         program = ORACLE / "etcdctl" if (ORACLE / "etcdctl").exists() else "etcdctl"
-        done = subprocess.run([str(program), "--endpoints", self.urls(), "endpoint", "status", "-w", "json"], text=True,
+        running = ",".join(m.client_url for m in self.members if m.process is not None)
+        done = subprocess.run([str(program), "--endpoints", running, "endpoint", "status", "-w", "json"], text=True,
                               env={**os.environ, "ETCDCTL_API": "3"}, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
                               timeout=30)
         return {row["Endpoint"]: row["Status"] for row in json.loads(done.stdout or "[]")}

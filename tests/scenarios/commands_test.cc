@@ -23,7 +23,8 @@ struct Ended {
 };
 
 Ended Sim(const std::string& arguments) {
-  std::FILE* pipe = popen(absl::StrFormat("%s %s 2>&1", DETCD_SIM, arguments).c_str(), "r");
+  // Elsewhere than in a working tree, in which `zoo` would begin to measure.
+  std::FILE* pipe = popen(absl::StrFormat("cd '%s' && %s %s 2>&1", testing::TempDir(), DETCD_SIM, arguments).c_str(), "r");
   Ended ended;
   char buffer[4096];
   for (size_t size = 0; (size = fread(buffer, 1, sizeof(buffer), pipe)) > 0;) ended.text.append(buffer, size);
@@ -100,6 +101,7 @@ TEST(DetcdSimTest, UsageErrorsSayWhatIsWrong) {
       {"sweep --seeds 2..1", "--seeds 2..1"},
       {"sweep --seeds 1..2 --jobs 0", "--jobs"},
       {"sweep --seeds 1..2 --for never", "--for never"},
+      {"sweep --seeds 1..2 --cpu-for never", "--cpu-for never"},
       {"sweep --seeds 1..2 --bogus", "--bogus"},
       {"diverge", "--seed N, or one or two scenario files"},
       {"diverge --seed 1 file", "excludes"},
@@ -109,6 +111,7 @@ TEST(DetcdSimTest, UsageErrorsSayWhatIsWrong) {
       {"diverge /no/such/file", "/no/such/file: No such file or directory"},
       {"events", "--seed N or a scenario file"},
       {"zoo --seeds 0", "--seeds"},
+      {"zoo --table /no/such/file", "/no/such/file: is no report of zoo"},
       {"zoo", "no git working tree of detcd"},
       {"sweep --seeds 1..2 --json /no/such/folder/x", "/no/such/folder/x: No such file or directory"},
   };

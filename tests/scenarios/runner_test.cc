@@ -1,5 +1,6 @@
 #include "scenarios/runner.h"
 
+#include <algorithm>
 #include <string>
 
 #include <google/protobuf/text_format.h>
@@ -183,6 +184,13 @@ TEST_P(FaultyWorld, SyncStallHoldsTheDisk) {
   ExpectBites(Run("at_ms: 1500 for_ms: 3000 sync_stall { members: 1 members: 2 }"), FaultKind::kSyncStall);
 }
 
+// Whoever leads: one of two targets is another member, and a second request takes the place of the first.
+TEST_P(FaultyWorld, TransfersMoveLeadershipUnderLoad) {
+  const RunResult result = Run("at_ms: 2500 transfer { to: 1 to: 2 }");
+  ExpectBites(result, FaultKind::kTransfer);
+  EXPECT_EQ(result.unknown, 0u);
+}
+
 TEST_P(FaultyWorld, DriftChangesAClock) {
   ExpectBites(Run("at_ms: 1500 for_ms: 3000 drift { member: 1 drift_ppm: 200000 }"), FaultKind::kClockDrift);
   ExpectBites(RunSetting("clocks { member: 2 drift_ppm: -100000 }"), FaultKind::kClockDrift);
@@ -289,6 +297,32 @@ TEST(RunnerTest, AClusterThatNeverServesIsNotLive) {
   EXPECT_EQ(result.verdict, Verdict::kNotLive);
   ASSERT_TRUE(result.violation.has_value());
   EXPECT_EQ(result.violation->signature, "convergence: no leader");
+}
+
+TEST(RunnerTest, AFailureIsToldInASentenceAndLanes) {
+  Scenario scenario = Calm(DIRECT, 3);
+  scenario.mutable_links()->mutable_delay()->set_min_us(4'000'000);
+  scenario.mutable_links()->mutable_delay()->set_max_us(4'000'000);
+  const RunResult lanes = RunScenario(scenario, {.story = StoryDepth::kLanes});
+  EXPECT_EQ(lanes.story.rfind(lanes.violation->signature + "\n" + lanes.violation->sentence + "\nat event ", 0), 0u) << lanes.story;
+  EXPECT_NE(lanes.story.find("ms  m1"), std::string::npos) << lanes.story;
+  const RunResult causes = RunScenario(scenario, {.story = StoryDepth::kCauses});
+  const size_t from = causes.story.find("what it follows from:\n");
+  ASSERT_NE(from, std::string::npos) << causes.story;
+  const std::string past = causes.story.substr(from, causes.story.find("\n\n", from) - from);
+  EXPECT_LE(std::count(past.begin(), past.end(), '\n'), 30) << past;
+  EXPECT_EQ(causes.digest, lanes.digest);
+}
+
+// A key of a zero byte must not end what a terminal, a log or a JSON file shows.
+TEST(RunnerTest, AStoryHoldsNoBytesThatCannotBePrinted) {
+  Scenario scenario = Calm(DIRECT, 3, 1'000);
+  scenario.mutable_links()->mutable_delay()->set_min_us(4'000'000);
+  scenario.mutable_links()->mutable_delay()->set_max_us(4'000'000);
+  for (Operation& operation : *scenario.mutable_operations()) operation.mutable_put()->set_key(std::string("\0\x07\xFF", 3));
+  const RunResult result = RunScenario(scenario, {.story = StoryDepth::kCauses});
+  ASSERT_EQ(result.verdict, Verdict::kNotLive);
+  EXPECT_TRUE(std::all_of(result.story.begin(), result.story.end(), [](char c) { return c == '\n' || (c >= ' ' && c <= '~'); })) << result.story;
 }
 
 TEST(RunnerTest, AScenarioWithNothingInItHealsAndEnds) {

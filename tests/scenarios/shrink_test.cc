@@ -8,6 +8,7 @@
 
 #include "scenarios/runner.h"
 #include "scenarios/scenario_text.h"
+#include "scenarios/shrink_passes.h"
 #include "scenarios/shrink_steps.h"
 #include "scenarios/swarm.h"
 
@@ -144,6 +145,47 @@ TEST(ShrinkTest, DoesNotTradeOtherSeedsForSize) {
   EXPECT_EQ(result.progress.others, kOtherSeedsWanted);
 }
 
+TEST(ShrinkTest, IsNotKeptLargeByOtherSeeds) {
+  // Large, it fails under many; small, under one.
+  RuleJudge judge(NeedsOperations(7, 90));
+  judge.others = [](const Scenario& scenario) { return scenario.operations_size() > 40 ? kOtherSeedsWanted : 1; };
+  KeepAll listener;
+  const ShrinkResult result = Shrink(Swarm(), MakeShrinkPasses(), {}, judge, listener);
+  EXPECT_EQ(Ids(result.best), (std::multiset<uint32_t>{7, 90}));
+}
+
+TEST(ShrinkTest, TellsWhatItsRunsWentTo) {
+  const ShrinkResult result = ShrinkBy(NeedsOperations(7, 90));
+  uint64_t runs = 0;
+  uint64_t changes = 0;
+  for (const ShrinkPassCost& cost : result.costs) {
+    runs += cost.runs;
+    changes += cost.changes;
+  }
+  EXPECT_EQ(runs, result.progress.runs);
+  EXPECT_EQ(changes, result.progress.changes);
+}
+
+TEST(ShrinkTest, KeepsTheLastPartOfALongScenario) {
+  Scenario from;
+  ASSERT_EQ(ParseScenarioText("format_version: 1 members: 3 clients: 1 chaos_ms: 60000 lost_members: [2]\n"
+                              "episodes { id: 1 at_ms: 10 for_ms: 5 pause { members: [1] } }\n"
+                              "episodes { id: 2 at_ms: 30000 for_ms: 29000 partition { group: [1] } }\n"
+                              "operations { id: 1 client: 1 at_ms: 20000 put { key: 'k' } }\n"
+                              "operations { id: 2 client: 1 at_ms: 58000 put { key: 'k' } }", from), "");
+  // Needs luck: another member in the partition.
+  const ShrinkPasses passes = {.reductions = {{"the last part", kPartLevels, LastPart}}, .second_chances = {}, .hardenings = {}};
+  RuleJudge judge([](const Scenario& scenario) {
+    return HasOperation(scenario, 2) && scenario.episodes_size() == 1 && scenario.episodes(0).partition().group(0) == 3 &&
+           scenario.episodes(0).for_ms() > 2'700;
+  });
+  KeepAll listener;
+  const Scenario best = Shrink(from, passes, {}, judge, listener).best;
+  EXPECT_EQ(ScenarioText(best).substr(ScenarioText(best).find("members")),
+            "members: 3\nchaos_ms: 6750\nepisodes { id: 2 at_ms: 3000 for_ms: 2750 partition { group: [3] } }\n"
+            "operations { id: 2 client: 1 at_ms: 4750 put { key: \"k\" } }\nclients: 1\nlost_members: 1\n");
+}
+
 TEST(ShrinkTest, HardensAFailureOfFewSeeds) {
   RuleJudge judge([](const Scenario& scenario) { return scenario.episodes_size() >= 1; });
   judge.others = [](const Scenario& scenario) { return scenario.episodes_size() > 0 && scenario.episodes(0).for_ms() >= 8 ? 3u : 1u; };
@@ -154,6 +196,20 @@ TEST(ShrinkTest, HardensAFailureOfFewSeeds) {
   const ShrinkResult result = Shrink(from, MakeShrinkPasses(), {}, judge, listener);
   EXPECT_EQ(result.progress.others, kOtherSeedsWanted);
   EXPECT_EQ(result.best.episodes_size(), 1) << ScenarioText(result.best);
+}
+
+TEST(ShrinkTest, HardensNoFurtherThanWanted) {
+  RuleJudge judge([](const Scenario&) { return true; });
+  judge.others = [](const Scenario& scenario) { return scenario.episodes_size() > 0 ? kOtherSeedsWanted : 0; };
+  KeepAll listener;
+  Scenario from;
+  ASSERT_EQ(ParseScenarioText("format_version: 1 members: 3 chaos_ms: 1000", from), "");
+  ShrinkPasses passes = MakeShrinkPasses();
+  passes.reductions.clear();
+  passes.second_chances.clear();
+  const ShrinkResult result = Shrink(from, passes, {}, judge, listener);
+  EXPECT_EQ(result.progress.changes, 1u);
+  EXPECT_EQ(result.progress.others, kOtherSeedsWanted);
 }
 
 TEST(ShrinkTest, TriesNoScenarioTwice) {
@@ -192,6 +248,43 @@ TEST(ShrinkTest, FewerMembersLeaveNoTraceOfTheOthers) {
   ASSERT_EQ(best.episodes_size(), 1);
   EXPECT_THAT(best.episodes(0).partition().group(), ::testing::ElementsAre(1));
   EXPECT_EQ(best.operations_size(), 0);
+}
+
+TEST(ShrinkTest, LostMembersGoWithTheMembersAndByThemselves) {
+  Scenario from;
+  ASSERT_EQ(ParseScenarioText("format_version: 1 members: 5 chaos_ms: 1000 lost_members: [1, 5]", from), "");
+  Scenario three = from;
+  KeepMembers(three, 3);
+  EXPECT_THAT(three.lost_members(), ::testing::ElementsAre(1));
+  EXPECT_EQ(CheckScenario(three), "");
+  Scenario both = from;
+  both.set_lost_members(1, 2);
+  KeepMembers(both, 3);
+  EXPECT_THAT(both.lost_members(), ::testing::ElementsAre(1));
+  KeepMembers(both, 1);
+  EXPECT_EQ(both.lost_members_size(), 0);
+  EXPECT_EQ(CheckScenario(both), "");
+
+  RuleJudge judge([](const Scenario& scenario) { return scenario.lost_members_size() > 0; });
+  KeepAll listener;
+  const Scenario best = Shrink(from, MakeShrinkPasses(), {}, judge, listener).best;
+  EXPECT_EQ(best.members(), 3u);
+  EXPECT_EQ(best.lost_members_size(), 1);
+}
+
+TEST(ShrinkTest, HardeningsLeaveScenariosThatCanBeRun) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    const Scenario from = MakeSwarm(seed, FidelityChoice::kMixed);
+    for (const ShrinkPass& pass : MakeShrinkPasses().hardenings) {
+      for (const ShrinkEdit& edit : pass.edits(from, 0)) {
+        Scenario candidate = from;
+        edit(candidate);
+        // What is more than a run may be is skipped; anything else is a mistake of the edit.
+        const std::string trouble = CheckScenario(candidate);
+        EXPECT_TRUE(trouble.empty() || trouble.find("_ms") != std::string::npos) << pass.name << ": " << trouble;
+      }
+    }
+  }
 }
 
 TEST(ScenarioTextTest, ReadsBackAsTheSameScenario) {

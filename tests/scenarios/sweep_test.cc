@@ -178,6 +178,25 @@ TEST(SweepTest, BeginsNothingAfterItsTime) {
   EXPECT_FALSE(reports.all.empty());
 }
 
+TEST(SweepTest, BeginsNothingOnceItsCpuTimeIsUsed) {
+  // Each seed works; the time of all workers together counts.
+  const auto work = [](uint64_t) {
+    timespec time{};
+    do {
+      clock_gettime(CLOCK_PROCESS_CPUTIME_ID, &time);
+    } while (time.tv_nsec % 10'000'000 < 9'000'000);
+    return SeedReport();
+  };
+  SweepOptions options = Seeds(1, uint64_t{1} << 40);
+  options.cpu_ns_max = 200'000'000;
+  Reports reports;
+  Sweep(options, work, reports);
+  uint64_t cpu_ns = 0;
+  for (const SeedReport& report : reports.all) cpu_ns += report.cpu_ns();
+  EXPECT_GE(cpu_ns, options.cpu_ns_max);
+  EXPECT_LT(cpu_ns, 2 * options.cpu_ns_max);
+}
+
 TEST(SweepTest, ALongStoryIsCut) {
   Reports reports;
   Sweep(Seeds(1, 1), [](uint64_t seed) {

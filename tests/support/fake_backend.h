@@ -39,6 +39,7 @@ class FakeBackend final : public rpc::Backend {
   void HashKv(const rpc::Waiter& waiter, rpc::HashListener& listener, Revision revision) override {
     hashes.push_back({waiter, &listener, revision});
   }
+  void MoveLeader(const rpc::Waiter& waiter, MemberId target) override { moves.push_back({waiter, target}); }
   const mvcc::Store& store() const override { return store_; }
   rpc::MemberStatus Status() const override { return status; }
   std::vector<rpc::MemberRow> Members() const override { return members; }
@@ -70,6 +71,7 @@ class FakeBackend final : public rpc::Backend {
   std::vector<std::pair<rpc::Waiter, etcdserverpb::InternalRaftRequest>> proposals;
   std::deque<Read> reads;
   std::vector<Hash> hashes;
+  std::vector<std::pair<rpc::Waiter, MemberId>> moves;
   std::string cluster_version;
 
  private:

@@ -27,6 +27,12 @@ class FakeCarrier final : public member::PeerCarrier {
     sent.push_back({channel, message});
     return true;
   }
+  bool Post(MemberId, const raft::Message& message) override {
+    if (!takes_posts) return false;
+    posted.push_back(message);
+    return true;
+  }
+  void AskVersion(MemberId peer) override { asked_versions.push_back(peer); }
   void EndTurn() override {}
 
   // Brings a channel up or takes it down, and tells.
@@ -53,6 +59,9 @@ class FakeCarrier final : public member::PeerCarrier {
   std::set<std::pair<MemberId, member::PeerChannel>> up;
   size_t room = 1'000'000;  // messages it still takes
   std::vector<Sent> sent;
+  bool takes_posts = false;
+  std::vector<raft::Message> posted;
+  std::vector<MemberId> asked_versions;
 };
 
 }  // namespace detcd::testing

@@ -12,6 +12,7 @@ RaftOptions HarnessOptions() {
           .election_timeout = kElectionTimeout,
           .append_bytes_max = 1 << 20,
           .appends_in_flight_max = 256,
+          .append_bytes_in_flight_max = 16 << 20,
           .uncommitted_bytes_max = 1 << 30,
           .log_entries_in_memory_max = 1000,
           .log_bytes_in_memory_max = 1 << 20};
@@ -139,6 +140,13 @@ void RaftHarness::Read(uint64_t id, uint64_t read) {
   reads_asked_[ReadId(read)] = LogIndex(canon_.size());
   Output output;
   RequestRead(raft(id), ReadId(read), member(id).now, output);
+  After(id, output);
+}
+
+void RaftHarness::Transfer(uint64_t id, uint64_t target) {
+  if (!member(id).up) return;
+  Output output;
+  TransferLeadership(raft(id), MemberId(target), member(id).now, output);
   After(id, output);
 }
 

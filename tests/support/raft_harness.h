@@ -83,6 +83,7 @@ class RaftHarness {
   void FireTimer(uint64_t id);
   ProposeResult Propose(uint64_t id, std::string data);
   void Read(uint64_t id, uint64_t read);
+  void Transfer(uint64_t id, uint64_t target);
   void Step(Message message);                 // as if it had arrived
   void Write(uint64_t id);                    // collects one batch, if there is any
   void SyncOne(uint64_t id);                  // the oldest batch is durable

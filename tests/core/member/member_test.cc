@@ -24,7 +24,8 @@ const rpc::CallStatus kNoLeader{.code = rpc::StatusCode::kDeadlineExceeded, .mes
 // One incarnation of member 1 of a cluster of `size`, with its services; its peers are the test.
 class MemberRun final : private MemberListener {
  public:
-  MemberRun(testing::MemoryDisk& disk, size_t size) : host(disk), member(host, Options(size), *this) {
+  MemberRun(testing::MemoryDisk& disk, size_t size) : MemberRun(disk, Options(size)) {}
+  MemberRun(testing::MemoryDisk& disk, const MemberOptions& options) : host(disk), member(host, options, *this) {
     host.AtEndOfTurn([this] { member.EndTurn(); });
     member.Start();
     host.Run();
@@ -48,6 +49,43 @@ class MemberRun final : private MemberListener {
     etcdserverpb::RangeRequest request;
     request.set_key(std::string(key));
     return Start(Method::kRange, request);
+  }
+  CallId MoveLeader(MemberId target) {
+    etcdserverpb::MoveLeaderRequest request;
+    request.set_targetid(target.value);
+    return Start(Method::kMoveLeader, request);
+  }
+  // Wins the next election with the vote of the third member.
+  void TakeLead() {
+    for (MemberId peer : {kSecond, kThird}) {
+      if (!carrier.IsUp(peer, PeerChannel::kMessage)) ChannelsUp(peer);
+    }
+    const size_t asked = carrier.SentOf<raft::VoteRequest>().size();
+    while (carrier.SentOf<raft::VoteRequest>().size() == asked) host.Advance(Millis(10));
+    const uint64_t next = member.Status().term.value + 1;
+    Receive(kThird, next, raft::VoteResponse{.pre_vote = true});
+    Receive(kThird, next, raft::VoteResponse{});
+    ASSERT_EQ(member.Status().leader, kSelf);
+  }
+  // Both others have all of our log.
+  void AcknowledgeAll() {
+    const raft::RaftState& raft = *member.raft();
+    for (MemberId peer : {kSecond, kThird}) {
+      Receive(peer, raft.term.value, raft::AppendResponse{.index = raft.log.last_index()});
+    }
+  }
+  // Cluster versions in the log.
+  std::vector<std::string> VersionsProposed() const {
+    std::vector<std::string> versions;
+    const raft::RaftLog& log = member.raft()->log;
+    for (LogIndex i = log.first_in_memory(); i <= log.last_index(); ++i) {
+      etcdserverpb::InternalRaftRequest request;
+      const raft::Entry& entry = log.At(i);
+      if (entry.type != raft::EntryType::kNormal) continue;
+      EXPECT_TRUE(request.ParseFromArray(entry.data.data(), static_cast<int>(entry.data.size())));
+      if (request.has_cluster_version_set()) versions.push_back(request.cluster_version_set().ver());
+    }
+    return versions;
   }
   bool Finished(CallId call) { return transport.calls[call].finished; }
   rpc::CallStatus StatusOf(CallId call) {
@@ -93,7 +131,6 @@ class MemberRun final : private MemberListener {
   rpc::Services services{member, {}};
   int ready_calls = 0;
 
- private:
   static MemberOptions Options(size_t size) {
     MemberOptions options{.id = kSelf, .cluster = ClusterId(9)};
     for (uint64_t id = 1; id <= size; ++id) {
@@ -104,6 +141,7 @@ class MemberRun final : private MemberListener {
     options.client_urls = {"http://client"};
     return options;
   }
+ private:
   PeerCarrier& OnMemberRecovered(MemberId, ClusterId) override { return carrier; }
   void OnMemberReady() override { ++ready_calls; }
 
@@ -400,6 +438,136 @@ TEST(MemberTest, TxnReadsItsOwnWritesAndIsOneRevision) {
                           " responses { response_put { header { revision: 2 } } }"
                           " responses { response_range { header { revision: 2 } kvs { key: \"a\" create_revision: 2"
                           " mod_revision: 2 version: 1 } count: 1 } }"));
+}
+
+TEST(MemberTest, LeadershipMovesWhereTheCallerWantsIt) {
+  testing::MemoryDisk disk;
+  MemberRun run(disk, 3);
+  run.TakeLead();
+  run.AcknowledgeAll();
+  const CallId move = run.MoveLeader(kSecond);
+  EXPECT_EQ(run.carrier.SentOf<raft::TimeoutNow>().size(), 1u);
+  EXPECT_FALSE(run.Finished(move));
+  const CallId put = run.Put("a", "1");
+  EXPECT_THAT(run.KeysPassedOn(), IsEmpty());
+  const uint64_t term = run.member.Status().term.value;
+  const LogIndex last = run.member.raft()->log.last_index();
+  run.Receive(kSecond, term + 1, raft::VoteRequest{.last_index = last, .last_term = Term(term), .transfer = true});
+  EXPECT_FALSE(run.Finished(move));  // nobody leads yet
+  run.Receive(kSecond, term + 1, raft::Heartbeat{});
+  EXPECT_TRUE(run.StatusOf(move).ok());
+  EXPECT_THAT(run.Sent(move), ElementsAre(""));
+  EXPECT_THAT(run.KeysPassedOn(), ElementsAre("a"));  // what came meanwhile goes to the new leader
+  EXPECT_FALSE(run.Finished(put));
+}
+
+TEST(MemberTest, LeadershipMovesOnlyFromTheLeaderToAVoter) {
+  testing::MemoryDisk disk;
+  MemberRun run(disk, 3);
+  run.ChannelsUp(kSecond);
+  run.Follow(kSecond, 2, Millis(100));
+  EXPECT_EQ(run.StatusOf(run.MoveLeader(kThird)), rpc::ToCallStatus(ApiError::kNotLeader));
+  run.TakeLead();
+  EXPECT_EQ(run.StatusOf(run.MoveLeader(MemberId(9))), rpc::ToCallStatus(ApiError::kBadLeaderTransferee));
+  EXPECT_EQ(run.StatusOf(run.MoveLeader(MemberId(0))), rpc::ToCallStatus(ApiError::kBadLeaderTransferee));
+  EXPECT_TRUE(run.StatusOf(run.MoveLeader(kSelf)).ok());
+}
+
+TEST(MemberTest, AMoveThatDoesNotHappenTimesOutAndProposalsGoOn) {
+  testing::MemoryDisk disk;
+  MemberRun run(disk, 3);
+  run.TakeLead();
+  run.AcknowledgeAll();
+  const CallId move = run.MoveLeader(kSecond);
+  const LogIndex last = run.member.raft()->log.last_index();
+  run.Put("a", "1");
+  EXPECT_EQ(run.member.raft()->log.last_index(), last);
+  for (Duration left = Seconds(1); left > Duration(); left = left - Millis(100)) {
+    run.Receive(kThird, run.member.Status().term.value, raft::HeartbeatResponse{});
+    run.host.Advance(Millis(100));
+  }
+  EXPECT_GT(run.member.raft()->log.last_index(), last);
+  EXPECT_FALSE(run.Finished(move));
+  run.host.Advance(kTimeout);
+  EXPECT_EQ(run.StatusOf(move), rpc::ToCallStatus(ApiError::kLeaderTransferTimeout));
+}
+
+TEST(MemberTest, BeforeAStopLeadershipGoesToWhoWasConnectedLongest) {
+  testing::MemoryDisk disk;
+  MemberRun run(disk, 3);
+  EXPECT_EQ(run.member.HandOverLeadership(), MemberId());  // does not lead
+  run.ChannelsUp(kThird);
+  run.host.Advance(Millis(10));
+  run.TakeLead();
+  run.AcknowledgeAll();
+  EXPECT_EQ(run.member.HandOverLeadership(), kThird);
+  run.host.Run();
+  ASSERT_EQ(run.carrier.SentOf<raft::TimeoutNow>().size(), 1u);
+  EXPECT_EQ(run.carrier.sent.back().message.to, kThird);
+}
+
+TEST(MemberTest, WithoutConnectedMembersNothingIsHandedOver) {
+  testing::MemoryDisk disk;
+  MemberRun run(disk, 1);
+  run.host.Advance(Millis(200));
+  EXPECT_EQ(run.member.HandOverLeadership(), MemberId());
+}
+
+// What is not committed keeps its bytes in memory; beyond the limit proposals are refused in etcd's words, and what was
+// taken is not lost.
+TEST(MemberTest, TooManyUncommittedBytesRefuseProposals) {
+  testing::MemoryDisk disk;
+  MemberOptions options = MemberRun::Options(3);
+  options.uncommitted_bytes_max = 1000;
+  MemberRun run(disk, options);
+  run.TakeLead();
+  run.AcknowledgeAll();
+  run.AcknowledgeAll();
+  const CallId taken = run.Put("a", std::string(900, 'x'));
+  const CallId refused = run.Put("b", std::string(900, 'x'));
+  EXPECT_EQ(run.StatusOf(refused), rpc::ToCallStatus(ApiError::kTooManyRequests));
+  EXPECT_FALSE(run.Finished(taken));
+  run.AcknowledgeAll();
+  EXPECT_TRUE(run.StatusOf(taken).ok());
+  const CallId after = run.Put("c", std::string(900, 'x'));
+  run.AcknowledgeAll();
+  EXPECT_TRUE(run.StatusOf(after).ok());
+}
+
+TEST(MemberTest, ALeaderAsksTheMembersForTheirVersionsAndProposesTheLowest) {
+  testing::MemoryDisk disk;
+  MemberRun run(disk, 3);
+  run.TakeLead();
+  EXPECT_THAT(run.carrier.asked_versions, IsEmpty());  // nothing is committed in its term yet
+  run.AcknowledgeAll();
+  EXPECT_THAT(run.carrier.asked_versions, ElementsAre(kSecond, kThird));
+  run.carrier.listener->OnPeerVersion(kSecond, "3.7.1");
+  run.carrier.listener->OnPeerVersion(kThird, "3.6.5");
+  run.host.Run();
+  EXPECT_THAT(run.VersionsProposed(), ElementsAre("3.6.0"));
+  run.AcknowledgeAll();
+  EXPECT_EQ(run.member.ClusterVersion(), "3.6.0");
+}
+
+TEST(MemberTest, AMemberWhoseVersionIsNotKnownKeepsTheClusterAtTheLowest) {
+  testing::MemoryDisk disk;
+  MemberRun run(disk, 3);
+  run.TakeLead();
+  run.AcknowledgeAll();
+  const auto live_on = [&](Duration time) {
+    for (; time > Duration(); time = time - Millis(100)) {
+      run.AcknowledgeAll();
+      run.host.Advance(Millis(100));
+    }
+  };
+  run.carrier.listener->OnPeerVersion(kSecond, "3.7.1");
+  live_on(kClusterVersionAnswerTimeout + Millis(200));
+  EXPECT_THAT(run.VersionsProposed(), ElementsAre("3.0.0"));
+  live_on(kClusterVersionInterval - kClusterVersionAnswerTimeout);  // asked again
+  run.carrier.listener->OnPeerVersion(kSecond, "3.7.1");
+  run.carrier.listener->OnPeerVersion(kThird, "3.7.3");
+  live_on(Millis(300));
+  EXPECT_EQ(run.member.ClusterVersion(), "3.7.0");
 }
 
 // Each proposal keeps its bytes until a log has it or its time is over, whichever comes first.

@@ -13,6 +13,8 @@ struct DeafListener final : PeerCarrierListener {
   void OnChannelUp(MemberId, PeerChannel) override {}
   void OnChannelRoom(MemberId, PeerChannel) override {}
   void OnChannelDown(MemberId, PeerChannel) override {}
+  void OnPostFailed(MemberId) override {}
+  void OnPeerVersion(MemberId, std::string) override {}
 };
 
 raft::Message Heartbeat(MemberId to = kPeer) { return {.from = MemberId(1), .to = to, .term = Term(1), .body = raft::Heartbeat{}}; }
@@ -52,6 +54,18 @@ TEST_F(PeersTest, AppendsTakeTheirOwnChannelWhileItIsUp) {
   EXPECT_EQ(carrier.sent[0].channel, PeerChannel::kAppend);
   EXPECT_EQ(carrier.sent[1].channel, PeerChannel::kMessage);
   EXPECT_EQ(carrier.sent[2].channel, PeerChannel::kMessage);
+}
+
+TEST_F(PeersTest, WithoutAStreamMessagesArePosted) {
+  carrier.takes_posts = true;
+  Down(PeerChannel::kAppend);
+  Down(PeerChannel::kMessage);
+  EXPECT_TRUE(peers.Send(AppendOf(1)));
+  EXPECT_TRUE(peers.Send(Heartbeat()));
+  EXPECT_EQ(carrier.posted.size(), 2u);
+  Up(PeerChannel::kMessage);
+  EXPECT_TRUE(peers.Send(Heartbeat()));
+  EXPECT_EQ(carrier.posted.size(), 2u);
 }
 
 TEST_F(PeersTest, DropsForStrangersAndWithoutAChannel) {

@@ -35,6 +35,7 @@ class PersisterTest : public ::testing::Test, protected wal::WalListener {
                                  .check_quorum = true,
                                  .append_bytes_max = 1 << 20,
                                  .appends_in_flight_max = 8,
+                                 .append_bytes_in_flight_max = 16 << 20,
                                  .uncommitted_bytes_max = 1 << 20,
                                  .log_entries_in_memory_max = 100,
                                  .log_bytes_in_memory_max = 1 << 20},

@@ -30,7 +30,7 @@ std::vector<Entry> AnyEntries(bool proposal) {
 
 Message AnyMessage() {
   Message m{.from = MemberId(NotZero()), .to = MemberId(NotZero()), .term = Term(NotZero())};
-  switch (*rc::gen::inRange(0, 9)) {
+  switch (*rc::gen::inRange(0, 11)) {
     case 0: m.body = Proposal{.entries = AnyEntries(true)}; break;
     case 1: m.body = Append{LogIndex(AnyNumber()), Term(AnyNumber()), AnyEntries(false), LogIndex(AnyNumber())}; break;
     case 2:
@@ -42,6 +42,8 @@ Message AnyMessage() {
     case 5: m.body = Heartbeat{LogIndex(AnyNumber()), ReadId(AnyNumber())}; break;
     case 6: m.body = HeartbeatResponse{ReadId(AnyNumber())}; break;
     case 7: m.body = ReadIndexRequest{ReadId(NotZero())}; break;
+    case 8: m.body = TransferRequest{}; break;
+    case 9: m.body = TimeoutNow{}; break;
     default: m.body = ReadIndexResponse{ReadId(NotZero()), LogIndex(AnyNumber())}; break;
   }
   if (std::holds_alternative<Proposal>(m.body) || std::holds_alternative<ReadIndexRequest>(m.body)) m.term = Term();
@@ -164,8 +166,7 @@ TEST(MessageCodecTest, KindsOutsideThisReleaseAreUnsupportedAndLocalOnesMalforme
     raftpb::Message m;
     m.set_type(static_cast<raftpb::MessageType>(type));
     m.set_to(1), m.set_from(2), m.set_term(3);
-    const bool unsupported =
-        type == raftpb::MsgSnap || type == raftpb::MsgTransferLeader || type == raftpb::MsgTimeoutNow;
+    const bool unsupported = type == raftpb::MsgSnap;
     const bool known = type >= 2 && type <= 18 && !unsupported && type != raftpb::MsgUnreachable &&
                        type != raftpb::MsgSnapStatus && type != raftpb::MsgCheckQuorum;
     // A read without its id means nothing.

@@ -22,8 +22,10 @@ void TakeRandomStep(RaftHarness& cluster, KeyedRandom& random, uint64_t& next_na
     // Half of the jumps outlast the memory of a leader.
     cluster.Advance(id, kTick * static_cast<int64_t>(random.Below(20)));
     cluster.FireTimer(id);
-  } else if (action < 84) {
+  } else if (action < 83) {
     cluster.Timeout(id);
+  } else if (action < 84) {
+    cluster.Transfer(id, random.Between(1, cluster.size()));
   } else if (action < 91) {
     cluster.Propose(id, "v" + std::to_string(next_name++));
   } else if (action < 94) {
@@ -45,6 +47,7 @@ void Walk(size_t members, uint64_t seed, size_t steps) {
   options.log_entries_in_memory_max = random.Below(4);
   options.appends_in_flight_max = random.Between(1, 4);
   options.append_bytes_max = random.Between(1, 12);
+  options.append_bytes_in_flight_max = random.Between(1, 24);
   options.pre_vote = random.Chance(1, 2);
   options.check_quorum = random.Chance(1, 2);
   RaftHarness cluster(members, options, seed);

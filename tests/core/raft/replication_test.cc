@@ -123,6 +123,40 @@ TEST(ReplicationTest, AFollowerThatFarBehindNeedsOneProbeForEachTerm) {
   EXPECT_EQ(cluster.violation(), "");
 }
 
+// Two logs that share nothing but index 1: each of five terms is skipped in one round, from whichever side names less.
+TEST(ReplicationTest, LogsThatDifferInManyTermsMeetInOneRoundForEachTerm) {
+  constexpr uint64_t kTerms = 5, kEntriesPerTerm = 30;
+  RaftHarness cluster(3);
+  const auto feed = [&](uint64_t from, uint64_t to, uint64_t first_term) {
+    Append append{.entries = {{.term = Term(1), .index = LogIndex(1)}}};
+    for (uint64_t i = 0; i < kTerms * kEntriesPerTerm; ++i) {
+      append.entries.push_back({.term = Term(first_term + 2 * (i / kEntriesPerTerm)), .index = LogIndex(i + 2)});
+    }
+    cluster.Step({MemberId(from), MemberId(to), Term(20 + first_term), append});
+    cluster.Sync(to);
+    cluster.network().clear();
+  };
+  feed(1, 3, 2);  // terms 2, 4, ...
+  feed(2, 1, 3);  // terms 3, 5, ...
+  feed(1, 2, 3);
+  cluster.Isolate(3);
+  cluster.Elect(1);
+  ASSERT_EQ(cluster.LeaderId(), 1u);
+  cluster.Heal();
+  cluster.Timeout(1);  // heartbeats: 3 answers, 1 probes
+  size_t refusals = 0;
+  for (int i = 0; i < 1000 && !cluster.network().empty(); ++i) {
+    const auto* response = std::get_if<AppendResponse>(&cluster.network().front().body);
+    refusals += response != nullptr && response->reject ? 1 : 0;
+    cluster.Deliver(0);
+    for (uint64_t id = 1; id <= 3; ++id) cluster.Sync(id);
+  }
+  EXPECT_EQ(cluster.raft(3).log.last_index(), cluster.raft(1).log.last_index());
+  EXPECT_EQ(cluster.raft(3).log.last_term(), cluster.raft(1).log.last_term());
+  EXPECT_LE(refusals, kTerms + 1);  // the first is of the probe beyond both logs
+  EXPECT_EQ(cluster.violation(), "");
+}
+
 TEST(ReplicationTest, ARefusalNamesTheNewestEntryThatMayMatch) {
   RaftHarness cluster(3);
   Append append{.entries = {{.term = Term(1), .index = LogIndex(1)}, {.term = Term(3), .index = LogIndex(2)}}};
@@ -232,6 +266,24 @@ TEST(ReplicationTest, TheWindowLimitsAppendsInFlight) {
   cluster.Elect(1);
   for (int i = 0; i < 10; ++i) cluster.Propose(1, "a");
   EXPECT_EQ(cluster.Take(IsAppend).size(), 6u);
+}
+
+TEST(ReplicationTest, TheWindowLimitsBytesInFlightAndABrokenStreamEmptiesIt) {
+  RaftOptions options = HarnessOptions();
+  options.append_bytes_in_flight_max = 10;
+  RaftHarness cluster(3, options);
+  cluster.Elect(1);
+  cluster.Isolate(3);
+  for (int i = 0; i < 5; ++i) cluster.Propose(1, "123456");
+  // Two appends pass the limit; nothing is lost yet as far as we know.
+  EXPECT_EQ(ProgressOf(cluster, 1, 3).in_flight.size(), 2u);
+  EXPECT_EQ(ProgressOf(cluster, 1, 3).bytes_in_flight, 12u);
+  cluster.Settle();
+  cluster.Unreachable(1, 3);
+  EXPECT_EQ(ProgressOf(cluster, 1, 3).bytes_in_flight, 0u);
+  cluster.Heal();
+  cluster.Run(kTick * 3);
+  EXPECT_EQ(cluster.Applied(3).size(), 5u);
 }
 
 TEST(ReplicationTest, AnUnreachableFollowerIsProbed) {

@@ -57,6 +57,17 @@ TEST_F(ServicesTest, RangeWaitsForItsReadIndexAndKeepsItsRequest) {
   EXPECT_EQ(services.open_call_count(), 0u);
 }
 
+TEST_F(ServicesTest, MoveLeaderIsTheBackendsAndNotKept) {
+  etcdserverpb::MoveLeaderRequest request;
+  request.set_targetid(12);
+  const CallId call = Start(Method::kMoveLeader, request);
+  ASSERT_EQ(backend.moves.size(), 1u);
+  EXPECT_EQ(backend.moves[0].first.call, call);
+  EXPECT_EQ(backend.moves[0].second, MemberId(12));
+  EXPECT_FALSE(Finished(call));
+  EXPECT_EQ(services.open_call_count(), 0u);
+}
+
 TEST_F(ServicesTest, SerializableRangeAnswersAtOnce) {
   RangeRequest request = RangeOf("absent");
   request.set_serializable(true);

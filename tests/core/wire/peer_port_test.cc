@@ -41,12 +41,22 @@ class Member final : public member::PeerCarrierListener, public PeerInfo {
     append.entries.push_back({.term = Term(3), .index = LogIndex(10), .data = Bytes::Copy(std::string(bytes, 'v'))});
     return port_.Send(MemberId(to), PeerChannel::kAppend, {.from = MemberId(id_), .to = MemberId(to), .term = Term(3), .body = append});
   }
+  bool Post(uint64_t to, uint64_t term, size_t bytes = 0) {
+    raft::Append append{.prev_index = LogIndex(9), .prev_term = Term(term)};
+    if (bytes > 0) append.entries.push_back({.term = Term(term), .index = LogIndex(10), .data = Bytes::Copy(std::string(bytes, 'v'))});
+    return port_.Post(MemberId(to), {.from = MemberId(id_), .to = MemberId(to), .term = Term(term), .body = append});
+  }
+  void AskVersion(uint64_t peer) { port_.AskVersion(MemberId(peer)); }
   bool IsUp(uint64_t peer) const { return port_.IsUp(MemberId(peer), PeerChannel::kAppend) && port_.IsUp(MemberId(peer), PeerChannel::kMessage); }
 
   void OnPeerMessage(raft::Message message) override { messages.push_back(message); }
   void OnChannelUp(MemberId, PeerChannel channel) override { events.push_back(Name("up", channel)); }
   void OnChannelRoom(MemberId, PeerChannel channel) override { events.push_back(Name("room", channel)); }
   void OnChannelDown(MemberId, PeerChannel channel) override { events.push_back(Name("down", channel)); }
+  void OnPostFailed(MemberId peer) override { events.push_back("post failed " + std::to_string(peer.value)); }
+  void OnPeerVersion(MemberId peer, std::string version) override {
+    events.push_back("version of " + std::to_string(peer.value) + " " + version);
+  }
   std::string VersionJson() const override { return R"({"etcdserver":"3.7.3"})"; }
   std::string MembersJson() const override { return "[]"; }
   bool IsRemoved(MemberId id) const override { return id == removed; }
@@ -141,6 +151,82 @@ TEST_F(PeerPortTest, SendToNobodyIsRefused) {
   EXPECT_FALSE(one.Send(7, PeerChannel::kAppend, 3));
 }
 
+TEST_F(PeerPortTest, PostsReachAPeerInOrderOverOneConnection) {
+  StartBoth();
+  const size_t connects = network.connects();
+  for (uint64_t term = 3; term < 8; ++term) EXPECT_TRUE(one.Post(2, term));
+  EXPECT_TRUE(one.Post(2, 8, 100'000));
+  network.Run();
+  ASSERT_EQ(two.messages.size(), 6u);
+  for (uint64_t i = 0; i < 6; ++i) EXPECT_EQ(two.messages[i].term, Term(3 + i));
+  EXPECT_EQ(network.connects(), connects + 1);
+}
+
+TEST_F(PeerPortTest, PostsAreBoundedAndTheirLossIsTold) {
+  StartBoth();
+  network.Cut(Member::PortOf(2));
+  network.Run();
+  one.events.clear();
+  size_t taken = 0;
+  while (one.Post(2, 3)) ++taken;
+  EXPECT_EQ(taken, kPeerPostsMax);
+  network.Run();
+  EXPECT_THAT(one.events, testing::Contains("post failed 2").Times(1));
+  EXPECT_TRUE(one.Post(2, 3));  // room again
+}
+
+TEST_F(PeerPortTest, APostThatIsRefusedIsToldAndTheNextOneGoesOn) {
+  StartBoth();
+  two.removed = MemberId(1);
+  one.events.clear();
+  EXPECT_TRUE(one.Post(2, 3));
+  network.Run();
+  EXPECT_THAT(one.events, testing::Contains("post failed 2"));
+  EXPECT_TRUE(two.messages.empty());
+  two.removed = MemberId();
+  EXPECT_TRUE(one.Post(2, 4));
+  network.Advance(kPeerRedialInterval);
+  EXPECT_EQ(two.messages.size(), 1u);
+}
+
+TEST_F(PeerPortTest, TheVersionOfAPeerIsAnsweredOnceForAllThatAsk) {
+  StartBoth();
+  one.events.clear();
+  one.AskVersion(2);
+  one.AskVersion(2);
+  network.Run();
+  EXPECT_THAT(one.events, ElementsAre("version of 2 3.7.3"));
+  network.Cut(Member::PortOf(2));
+  network.Run();
+  one.events.clear();
+  one.AskVersion(2);
+  network.Advance(kPeerRedialInterval);
+  EXPECT_THAT(one.events, testing::Contains("version of 2 "));
+}
+
+TEST_F(PeerPortTest, APeerThatDoesNotAnswerIsGivenUp) {
+  StartBoth();
+  one.AskVersion(2);
+  network.Run();
+  one.events.clear();
+  network.Stall(Member::PortOf(2));
+  one.AskVersion(2);
+  network.Advance(kPeerAnswerTimeout + Seconds(1));
+  EXPECT_THAT(one.events, testing::Contains("version of 2 "));
+}
+
+TEST_F(PeerPortTest, PeersAreProbedAndTroubleIsTold) {
+  StartBoth();
+  network.Advance(kPeerProbeInterval * 3);
+  EXPECT_FALSE(network.Traced("a probe of a peer failed"));
+  network.Cut(Member::PortOf(2));
+  network.Advance(kPeerProbeInterval * 2);
+  EXPECT_TRUE(network.Traced("a probe of a peer failed"));
+  network.Heal(Member::PortOf(2));
+  network.Advance(kPeerProbeInterval * 2);
+  EXPECT_TRUE(network.Traced("a peer answers probes again"));
+}
+
 TEST_F(PeerPortTest, ResetStreamsComeBack) {
   StartBoth();
   network.Cut(Member::PortOf(1));
@@ -167,7 +253,7 @@ TEST_F(PeerPortTest, LinkHeartbeatsKeepAnIdleStreamAlive) {
   StartBoth();
   network.Advance(Seconds(60));
   EXPECT_TRUE(one.IsUp(2));
-  EXPECT_EQ(network.connects(), 4u);
+  EXPECT_EQ(network.connects(), 4u + 2u);  // and one each for probes
 }
 
 TEST_F(PeerPortTest, SilentStreamIsClosedAndDialledAgain) {

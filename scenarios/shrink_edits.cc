@@ -1,0 +1,91 @@
+#include "scenarios/shrink_edits.h"
+
+namespace detcd::scenario {
+
+uint32_t MembersOf(const Scenario& scenario) { return scenario.members() != 0 ? scenario.members() : 3; }
+
+uint32_t ElectionTimeoutMs(const Scenario& scenario) {
+  constexpr uint32_t kProduction = 1'000;
+  return scenario.knobs().election_timeout_ms() != 0 ? scenario.knobs().election_timeout_ms() : kProduction;
+}
+
+void RemoveEpisodes(Scenario& scenario, const std::set<uint32_t>& ids) {
+  RemoveIf(*scenario.mutable_episodes(), [&](const Episode& episode) { return ids.contains(episode.id()); });
+}
+
+void RemoveOperations(Scenario& scenario, const std::set<uint32_t>& ids) {
+  RemoveIf(*scenario.mutable_operations(), [&](const Operation& operation) { return ids.contains(operation.id()); });
+}
+
+std::vector<MemberNumbers*> MemberLists(Episode& episode) {
+  switch (episode.fault_case()) {
+    case Episode::kPartition: return {episode.mutable_partition()->mutable_group()};
+    case Episode::kOneWay: return {episode.mutable_one_way()->mutable_from(), episode.mutable_one_way()->mutable_to()};
+    case Episode::kClientPartition: return {episode.mutable_client_partition()->mutable_members()};
+    case Episode::kSlow: return {episode.mutable_slow()->mutable_members()};
+    case Episode::kLoss: return {episode.mutable_loss()->mutable_members()};
+    case Episode::kResets: return {episode.mutable_resets()->mutable_members()};
+    case Episode::kCrash: return {episode.mutable_crash()->mutable_members()};
+    case Episode::kPause: return {episode.mutable_pause()->mutable_members()};
+    case Episode::kSyncStall: return {episode.mutable_sync_stall()->mutable_members()};
+    case Episode::kTransfer: return {episode.mutable_transfer()->mutable_to()};
+    case Episode::kDrift:
+    case Episode::FAULT_NOT_SET: break;
+  }
+  return {};
+}
+
+void KeepMembers(Scenario& scenario, uint32_t members) {
+  scenario.set_members(members);
+  RemoveIf(*scenario.mutable_clocks(), [&](const ClockSetting& clock) { return clock.member() > members; });
+  RemoveIf(*scenario.mutable_lost_members(), [&](uint32_t member) { return member > members; });
+  // Fewer than half may be lost: the highest of them come back.
+  while (2 * scenario.lost_members_size() >= static_cast<int>(members) && scenario.lost_members_size() > 0) {
+    scenario.mutable_lost_members()->RemoveLast();
+  }
+  RemoveIf(*scenario.mutable_episodes(), [&](Episode& episode) {
+    bool empty = episode.has_drift() && episode.drift().member() > members;
+    for (MemberNumbers* list : MemberLists(episode)) {
+      RemoveIf(*list, [&](uint32_t member) { return member > members; });
+      empty |= list->empty();
+    }
+    return empty;
+  });
+}
+
+void RenumberMembers(Scenario& scenario, const std::map<uint32_t, uint32_t>& numbers) {
+  const auto renumber = [&](MemberNumbers& list) {
+    for (uint32_t& member : list) member = numbers.at(member);
+    std::sort(list.begin(), list.end());
+  };
+  for (Episode& episode : *scenario.mutable_episodes()) {
+    for (MemberNumbers* list : MemberLists(episode)) renumber(*list);
+    if (episode.has_drift()) episode.mutable_drift()->set_member(numbers.at(episode.drift().member()));
+  }
+  for (ClockSetting& clock : *scenario.mutable_clocks()) clock.set_member(numbers.at(clock.member()));
+  renumber(*scenario.mutable_lost_members());
+}
+
+void ForgetClient(Scenario& scenario, uint32_t client) {
+  RemoveIf(*scenario.mutable_episodes(), [&](Episode& episode) {
+    if (!episode.has_client_partition()) return false;
+    MemberNumbers& clients = *episode.mutable_client_partition()->mutable_clients();
+    RemoveIf(clients, [&](uint32_t number) { return number == client; });
+    return clients.empty();
+  });
+}
+
+void CutEnd(Scenario& scenario, uint32_t end_ms) {
+  scenario.set_chaos_ms(end_ms);
+  RemoveIf(*scenario.mutable_episodes(), [&](const Episode& episode) { return episode.at_ms() >= end_ms; });
+  RemoveIf(*scenario.mutable_operations(), [&](const Operation& operation) { return operation.at_ms() > end_ms; });
+}
+
+void MoveEarlier(Scenario& scenario, uint32_t from_ms, uint32_t by_ms) {
+  const auto moved = [&](uint32_t at) { return at < from_ms ? at : at - by_ms; };
+  for (Episode& episode : *scenario.mutable_episodes()) episode.set_at_ms(moved(episode.at_ms()));
+  for (Operation& operation : *scenario.mutable_operations()) operation.set_at_ms(moved(operation.at_ms()));
+  scenario.set_chaos_ms(moved(scenario.chaos_ms()));
+}
+
+}  // namespace detcd::scenario

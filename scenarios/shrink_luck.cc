@@ -1,0 +1,221 @@
+#include "scenarios/shrink_passes.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <string>
+
+#include "scenarios/shrink_edits.h"
+
+namespace detcd::scenario {
+namespace {
+
+// A failure that takes luck may not survive the loss of a line only because every draw after it is another. So each edit
+// is tried under other base seeds too, of which the result keeps the one that failed.
+std::vector<ShrinkEdit> Reseeded(const std::vector<ShrinkEdit>& edits, uint64_t seeds) {
+  std::vector<ShrinkEdit> reseeded;
+  for (const ShrinkEdit& edit : edits) {
+    for (uint64_t more = 1; more <= seeds; ++more) {
+      reseeded.push_back([edit, more](Scenario& candidate) {
+        const std::string before = candidate.SerializeAsString();
+        edit(candidate);
+        // An edit with nothing left to do must not become a change of the seed alone: that never ends.
+        if (candidate.SerializeAsString() != before) candidate.set_seed(candidate.seed() + more);
+      });
+    }
+  }
+  return reseeded;
+}
+
+// Election timeouts are drawn from [T, 2T) of a member's own clock: one clock that is fast at first, alone or among slow
+// ones, decides who leads first. Only at first, because clocks decide much else.
+constexpr int32_t kStrongDriftPpm = 400'000;
+
+void AddDrift(Scenario& scenario, uint32_t member, int32_t ppm, uint32_t for_ms) {
+  uint32_t id = 0;
+  for (const Episode& episode : scenario.episodes()) id = std::max(id, episode.id());
+  Episode& episode = *scenario.add_episodes();
+  episode.set_id(id + 1);
+  episode.set_for_ms(for_ms);
+  episode.mutable_drift()->set_member(member);
+  episode.mutable_drift()->set_drift_ppm(ppm);
+}
+
+}  // namespace
+
+ShrinkPass Reseeded(const ShrinkPass& pass, uint64_t seeds) {
+  return {pass.name + ", other seeds", pass.levels,
+          [edits = pass.edits, seeds](const Scenario& scenario, uint32_t level) { return Reseeded(edits(scenario, level), seeds); }};
+}
+
+// The members that faults name become the first ones, so that the others can go.
+Edits NamedMembers(const Scenario& scenario, uint32_t) {
+  const uint32_t members = MembersOf(scenario);
+  std::set<uint32_t> named;
+  Scenario copy = scenario;
+  for (Episode& episode : *copy.mutable_episodes()) {
+    for (const MemberNumbers* list : MemberLists(episode)) named.insert(list->begin(), list->end());
+    if (episode.has_drift()) named.insert(episode.drift().member());
+  }
+  std::map<uint32_t, uint32_t> numbers;
+  for (const uint32_t member : named) numbers.insert({member, static_cast<uint32_t>(numbers.size() + 1)});
+  for (uint32_t member = 1; member <= members; ++member) {
+    numbers.insert({member, static_cast<uint32_t>(numbers.size() + 1)});
+  }
+  Edits edits;
+  for (uint32_t fewer = 1; fewer < members; fewer += 2) {
+    edits.push_back([numbers, fewer](Scenario& candidate) {
+      if (fewer >= MembersOf(candidate)) return;
+      RenumberMembers(candidate, numbers);
+      KeepMembers(candidate, fewer);
+    });
+  }
+  return edits;
+}
+
+// What happened in the last part alone, after the time that a first leader takes. What came before is often no more than
+// the way to a state that a fresh cluster reaches too, if another member leads it: so the members change places, and
+// the seed changes. A short part is cheap, and worth more tries.
+Edits LastPart(const Scenario& scenario, uint32_t level) {
+  constexpr uint32_t kElections = 3;  // in election timeouts, until somebody has been elected
+  constexpr uint32_t kParts = 16;
+  Edits edits;
+  const uint32_t chaos = scenario.chaos_ms();
+  const uint32_t lead = kElections * ElectionTimeoutMs(scenario);
+  const uint32_t part = chaos / (kParts >> level);
+  const uint32_t from = chaos - part;
+  if (from <= lead) return edits;
+  const uint32_t members = MembersOf(scenario);
+  for (uint64_t more = 0; more < (kParts >> level); ++more) {
+    for (uint32_t turn = 0; turn < members; ++turn) {
+      edits.push_back([=](Scenario& candidate) {
+        if (candidate.chaos_ms() != chaos) return;  // an earlier one was taken
+        RemoveIf(*candidate.mutable_operations(), [&](const Operation& operation) { return operation.at_ms() < from; });
+        RemoveIf(*candidate.mutable_episodes(), [&](const Episode& episode) { return episode.at_ms() + episode.for_ms() < from; });
+        for (Episode& episode : *candidate.mutable_episodes()) {
+          if (episode.at_ms() >= from) continue;
+          episode.set_for_ms(episode.at_ms() + episode.for_ms() - from);
+          episode.set_at_ms(from);
+        }
+        MoveEarlier(candidate, from, from - lead);
+        std::map<uint32_t, uint32_t> numbers;
+        for (uint32_t member = 1; member <= members; ++member) numbers[member] = (member - 1 + turn) % members + 1;
+        RenumberMembers(candidate, numbers);
+        candidate.set_seed(candidate.seed() + more);
+      });
+    }
+  }
+  return edits;
+}
+
+Edits FirstLeader(const Scenario& scenario, uint32_t) {
+  Edits edits;
+  const uint32_t members = MembersOf(scenario);
+  const uint32_t first_ms = ElectionTimeoutMs(scenario) * 3 / 2;
+  for (const bool others_slow : {false, true}) {
+    for (uint32_t leader = 1; leader <= members; ++leader) {
+      edits.push_back([leader, members, others_slow, first_ms](Scenario& candidate) {
+        AddDrift(candidate, leader, kStrongDriftPpm, first_ms);
+        for (uint32_t member = 1; member <= members && others_slow; ++member) {
+          if (member != leader) AddDrift(candidate, member, -kStrongDriftPpm, first_ms);
+        }
+      });
+    }
+  }
+  return edits;
+}
+
+// More time between the steps of the plan, and for its faults.
+Edits Slower(const Scenario&, uint32_t) {
+  Edits edits;
+  for (const uint32_t factor : {2u, 4u}) {
+    edits.push_back([factor](Scenario& candidate) {
+      candidate.set_chaos_ms(candidate.chaos_ms() * factor);
+      for (Episode& episode : *candidate.mutable_episodes()) {
+        episode.set_at_ms(episode.at_ms() * factor);
+        episode.set_for_ms(episode.for_ms() * factor);
+      }
+      for (Operation& operation : *candidate.mutable_operations()) operation.set_at_ms(operation.at_ms() * factor);
+    });
+  }
+  return edits;
+}
+
+Edits LongerFaults(const Scenario& scenario, uint32_t) {
+  Edits edits;
+  for (const Episode& episode : scenario.episodes()) {
+    for (const uint32_t factor : {2u, 8u}) {
+      edits.push_back([id = episode.id(), length = (episode.for_ms() + 10) * factor](Scenario& candidate) {
+        for (Episode& changed : *candidate.mutable_episodes()) {
+          if (changed.id() == id) changed.set_for_ms(length);
+        }
+        candidate.set_chaos_ms(candidate.chaos_ms() + length);
+      });
+    }
+  }
+  return edits;
+}
+
+// Each fault hits every member. (A partition of all parts nobody, so it is left alone, as are ways and drifts.)
+Edits WiderFaults(const Scenario& scenario, uint32_t) {
+  Edits edits;
+  const uint32_t members = MembersOf(scenario);
+  for (const Episode& episode : scenario.episodes()) {
+    if (episode.has_partition() || episode.has_one_way()) continue;
+    edits.push_back([id = episode.id(), members](Scenario& candidate) {
+      for (Episode& changed : *candidate.mutable_episodes()) {
+        if (changed.id() != id) continue;
+        for (MemberNumbers* list : MemberLists(changed)) {
+          list->Clear();
+          for (uint32_t member = 1; member <= members; ++member) list->Add(member);
+        }
+      }
+    });
+  }
+  return edits;
+}
+
+// All that is planned happens again and again, with time to recover between: what takes luck once may take none in many
+// tries.
+Edits Again(const Scenario& scenario, uint32_t) {
+  Edits edits;
+  const uint32_t period = scenario.chaos_ms() + 3 * ElectionTimeoutMs(scenario);
+  for (const uint32_t times : {2u, 4u, 8u}) {
+    edits.push_back([times, period](Scenario& candidate) {
+      const Scenario once = candidate;
+      uint32_t episode_id = 0;
+      uint32_t operation_id = 0;
+      for (const Episode& episode : once.episodes()) episode_id = std::max(episode_id, episode.id());
+      for (const Operation& operation : once.operations()) operation_id = std::max(operation_id, operation.id());
+      for (uint32_t time = 1; time < times; ++time) {
+        for (const Episode& episode : once.episodes()) {
+          Episode& again = *candidate.add_episodes();
+          again = episode;
+          again.set_id(++episode_id);
+          again.set_at_ms(episode.at_ms() + time * period);
+        }
+        for (const Operation& operation : once.operations()) {
+          Operation& again = *candidate.add_operations();
+          again = operation;
+          again.set_id(++operation_id);
+          again.set_at_ms(operation.at_ms() + time * period);
+        }
+      }
+      candidate.set_chaos_ms(candidate.chaos_ms() + (times - 1) * period);
+    });
+  }
+  return edits;
+}
+
+// Some bugs show while clocks disagree: one that is slow or fast all the time makes that while longer.
+Edits StrongDrifts(const Scenario& scenario, uint32_t) {
+  Edits edits;
+  for (const int32_t ppm : {-kStrongDriftPpm, kStrongDriftPpm}) {
+    for (uint32_t member = 1; member <= MembersOf(scenario); ++member) {
+      edits.push_back([member, ppm](Scenario& candidate) { AddDrift(candidate, member, ppm, candidate.chaos_ms()); });
+    }
+  }
+  return edits;
+}
+
+}  // namespace detcd::scenario
