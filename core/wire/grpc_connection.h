@@ -111,6 +111,7 @@ class GrpcConnection final : private StreamListener, private Http2Listener, priv
     bool got_message = false;
     bool bad_trailers = false;   // reset, no answer
     size_t counted = 0;          // of the reader's bytes, in received_
+    size_t head_counted = 0;     // in heads_
     RequestHead head;
     rpc::CallStatus status;      // for the trailers
     MessageReader reader;
@@ -185,6 +186,7 @@ class GrpcConnection final : private StreamListener, private Http2Listener, priv
   size_t call_count_ = 0;
   size_t queued_ = 0;                                     // response bytes that wait in calls
   size_t received_ = 0;                                   // bytes of unfinished requests
+  size_t heads_ = 0;                                      // bytes of the heads of all calls
   size_t held_ = 0;                                       // in shared_.held
   Http2Guard guard_;
   std::unique_ptr<Timer> watch_;                          // of the handshake, silence, the end of one who is expelled

@@ -8,6 +8,7 @@
 
 #include "core/base/limits.h"
 #include "core/base/time.h"
+#include "core/wire/tmp_limits.h"
 
 namespace detcd::wire {
 

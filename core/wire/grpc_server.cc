@@ -35,6 +35,13 @@ void GrpcServer::Accept(std::unique_ptr<Stream> stream) {
 }
 
 void GrpcServer::EndTurn() {
+  EndTurnOfDirty();
+  if (shared_.held <= shared_.options.client_bytes_max) return;
+  CutLargest();
+  EndTurnOfDirty();  // a service that hears of a lost call may answer others
+}
+
+void GrpcServer::EndTurnOfDirty() {
   // A service that hears of a lost call may answer others: the list may grow while it is read.
   for (size_t i = 0; i < dirty_.size(); ++i) {
     GrpcConnection* connection = Find(dirty_[i]);
@@ -43,10 +50,9 @@ void GrpcServer::EndTurn() {
     if (!connection->EndTurn()) connections_.erase(connection->number());
   }
   dirty_.clear();
-  if (shared_.held > shared_.options.client_bytes_max) ExpelLargest();
 }
 
-void GrpcServer::ExpelLargest() {
+void GrpcServer::CutLargest() {
   GrpcConnection* largest = nullptr;
   for (auto& [number, connection] : connections_) {
     if (largest == nullptr || connection->held() > largest->held()) largest = connection.get();

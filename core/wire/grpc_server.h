@@ -55,7 +55,8 @@ class GrpcServer final : public rpc::CallTransport, private GrpcConnectionOwner,
   void OnPost(uint64_t token) override;
 
   GrpcConnection* Find(uint64_t number) const;
-  void ExpelLargest();
+  void EndTurnOfDirty();
+  void CutLargest();
 
   Events& events_;
   GrpcShared shared_;

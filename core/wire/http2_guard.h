@@ -1,5 +1,5 @@
 // What a client may ask of its HTTP/2 connection beside calls: frames that are cheap to send and cost the server work
-// (pings, resets, settings, empty frames). Plain counting by the clock that the caller reads; the answer to too much is
+// (pings, resets, settings, empty frames; those of unknown type are skipped as bytes and cost nothing more). Plain counting by the clock that the caller reads; the answer to too much is
 // GOAWAY with ENHANCE_YOUR_CALM and the text that a method here returns (empty: all is well).
 //
 // Pings follow etcd's gRPC library to the letter, since clients tune themselves by it: a ping that comes sooner than
@@ -12,13 +12,14 @@
 #include <string_view>
 
 #include "core/base/time.h"
+#include "core/wire/tmp_limits.h"
 
 namespace detcd::wire {
 
 // Frames that carry nothing of a call.
 enum class Http2Overhead : uint8_t {
   kSettings,  // applied to every open stream (RFC 9113 §6.9.2)
-  kOther,     // WINDOW_UPDATE, PRIORITY, PING, DATA and CONTINUATION without bytes, frames of unknown type
+  kOther,     // WINDOW_UPDATE, PRIORITY, PING, and DATA and CONTINUATION without bytes
 };
 
 class Http2Guard {

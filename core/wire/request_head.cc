@@ -127,7 +127,8 @@ void RequestHead::AddPseudo(std::string_view name, std::string_view value) {
   }
   pseudo_seen_ |= bit;
   if (bit == kPathBit) {
-    method_ = rpc::FindMethod(value);
+    known_method_ = rpc::FindMethod(value);
+    if (known_method_.has_value()) context_.method = *known_method_;
     path_ = value;
   } else if (bit == kMethodBit) {
     is_post_ = value == "POST";
@@ -187,7 +188,7 @@ std::variant<std::monostate, HeadRefusal, MalformedHead> RequestHead::Judge() co
   if (timeout_.has_value() && *timeout_ <= Duration{}) {
     return HeadRefusal{"200", StatusCode::kDeadlineExceeded, "context deadline exceeded"};
   }
-  if (!method_.has_value()) return HeadRefusal{"200", StatusCode::kUnimplemented, UnknownPathText(path_)};
+  if (!known_method_.has_value()) return HeadRefusal{"200", StatusCode::kUnimplemented, UnknownPathText(path_)};
   if (!encoding_.empty() && !gzip()) {
     return HeadRefusal{"200", StatusCode::kUnimplemented,
                        absl::StrFormat("grpc: Decompressor is not installed for grpc-encoding \"%s\"", encoding_)};

@@ -41,6 +41,9 @@ class RequestHead {
   // Messages with the compressed flag are gzip, and so are the answers.
   bool gzip() const { return encoding_ == "gzip"; }
 
+  // Of the list, as RFC 9113 §6.5.2 counts. What is kept is no more, nor more than kHttpHeaderBytesMax.
+  size_t bytes() const { return bytes_; }
+
   // The content type of every answer, whatever it is. Empty: plain `application/grpc`.
   std::string_view content_type() const { return answer_type_; }
 
@@ -50,9 +53,9 @@ class RequestHead {
   void AddBinary(std::string_view name, std::string_view value);
 
   rpc::CallContext context_ = {};
-  std::optional<rpc::Method> method_;
+  std::optional<rpc::Method> known_method_;
   std::optional<Duration> timeout_;
-  size_t bytes_ = 0;                  // of the list, as RFC 9113 §6.5.2 counts
+  size_t bytes_ = 0;
   uint8_t pseudo_seen_ = 0;           // one bit for each name
   bool regular_seen_ = false;
   bool malformed_ = false;

@@ -71,7 +71,7 @@ def build_oracle():
     if shutil.which("go") is None:
         return False
     ORACLE.mkdir(parents=True, exist_ok=True)
-    built = subprocess.run(["go", "build", "-o", f"{ORACLE}/", "tool", "./load", "./walcheck", "./rawcall"], cwd=HERE, text=True,
+    built = subprocess.run(["go", "build", "-o", f"{ORACLE}/", "tool", "./load", "./walcheck", "./rawcall", "./h2spec"], cwd=HERE, text=True,
                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     if built.returncode != 0:
         print(built.stdout)
@@ -109,7 +109,8 @@ class Member:
         return [str(self.cluster.program), "--name", self.name, "--data-dir", str(self.data),
                 "--listen-client-urls", self.client_url, "--advertise-client-urls", self.client_url,
                 "--listen-peer-urls", self.peer_url, "--initial-advertise-peer-urls", self.peer_url,
-                "--initial-cluster", initial, "--initial-cluster-token", TOKEN, "--initial-cluster-state", "new"]
+                "--initial-cluster", initial, "--initial-cluster-token", TOKEN, "--initial-cluster-state", "new",
+                *self.cluster.flags]
 
     def start(self):
         with open(self.log_path, "ab") as log:
@@ -150,8 +151,8 @@ class Cluster:
     """Members on loopback. A context: leaving it ends every process and removes the folder (kept after a failure when
     INTEROP_KEEP is set)."""
 
-    def __init__(self, program, size, ports=None):
-        self.program = Path(program)
+    def __init__(self, program, size, ports=None, flags=()):
+        self.program, self.flags = Path(program), list(flags)
         self.ports = ports or free_ports(2 * size)
         self.folder = Path(tempfile.mkdtemp(prefix="detcd-interop-"))
         self.members = [Member(self, f"m{i + 1}", self.ports[2 * i], self.ports[2 * i + 1]) for i in range(size)]

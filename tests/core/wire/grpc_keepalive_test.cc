@@ -163,14 +163,15 @@ TEST(GrpcGoodbyeTest, CallThatCrossesTheFirstGoAwayIsServed) {
   world.Run();
   std::vector<Frame> frames = Decode(raw.received);
   ASSERT_EQ(CountOf(frames, FrameType::kGoAway), 1u);
-  EXPECT_EQ(frames[0].payload, Number(0x7FFFFFFF) + Number(0));
+  const auto is_goaway = [](const Frame& frame) { return frame.type == FrameType::kGoAway; };
+  EXPECT_EQ(std::find_if(frames.begin(), frames.end(), is_goaway)->payload, Number(0x7FFFFFFF) + Number(0));
   const std::string message = Encode(FrameType::kData, kEndStream, 3, std::string("\0\0\0\0\3\x0A\1a", 8));
   raw.Write(OpenCall(3) + message + kPingAnswer + OpenCall(5));
   world.Run();
   frames = Decode(raw.received);
   EXPECT_EQ(world.service.calls.size(), 2u);  // 5 came after the client knew
   ASSERT_EQ(CountOf(frames, FrameType::kGoAway), 2u);
-  const auto last = std::find_if(frames.rbegin(), frames.rend(), [](auto& f) { return f.type == FrameType::kGoAway; });
+  const auto last = std::find_if(frames.rbegin(), frames.rend(), is_goaway);
   EXPECT_EQ(last->payload, Number(3) + Number(0));
   EXPECT_EQ(CountOf(frames, FrameType::kData), 1u);
   EXPECT_FALSE(raw.ended);
