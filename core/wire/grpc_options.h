@@ -8,7 +8,6 @@
 
 #include "core/base/limits.h"
 #include "core/base/time.h"
-#include "core/wire/tmp_limits.h"
 
 namespace detcd::wire {
 

@@ -12,7 +12,6 @@
 #include <string_view>
 
 #include "core/base/time.h"
-#include "core/wire/tmp_limits.h"
 
 namespace detcd::wire {
 

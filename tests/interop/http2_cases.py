@@ -86,11 +86,14 @@ def greedy(cluster, short):
     streams, chunk = (40 if short else 400), b"x" * 16_000
     body = b"\0" + struct.pack(">I", 2_000_000)
     connection = dial(victim.client_port, 20.0)
+    connection.sendall(HELLO)
+    connection.recv(65536)
+    connection.sendall(frame(4, 1, 0, b""))  # the windows of the server's SETTINGS hold from now on
     for stream in range(1, 2 * streams, 2):
         part = call_head(stream, "/etcdserverpb.KV/Put") + frame(0, 0, stream, body)
         part += b"".join(frame(0, 0, stream, chunk) for _ in range(60))
         # What the server grants is read and thrown away; the windows it opens are not waited for.
-        if not send_all(connection, (HELLO if stream == 1 else b"") + part):
+        if not send_all(connection, part):
             break
         with contextlib.suppress(BlockingIOError):
             while connection.recv(65536, socket.MSG_DONTWAIT):
