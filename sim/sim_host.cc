@@ -312,8 +312,6 @@ void SimHost::Resolve(const std::string& host, uint16_t port, ResolveListener& l
     work.addresses.push_back({.host = host, .port = port});
   } else if (host == "localhost") {
     work.addresses.push_back({.host = "127.0.0.1", .port = port});
-  } else if (const std::optional<EndpointId> named = parts_.streams.FindName(host)) {
-    work.addresses.push_back({.host = EndpointHost(*named), .port = port});
   } else {
     work.error = IoError::kNotFound;
   }

@@ -14,9 +14,7 @@
 #pragma once
 
 #include <deque>
-#include <map>
 #include <memory>
-#include <optional>
 #include <string>
 #include <vector>
 
@@ -50,10 +48,6 @@ class SimStreams {
 
   ListenResult Listen(EndpointId endpoint, const Address& address, AcceptListener& listener);
   std::unique_ptr<Stream> Connect(EndpointId endpoint, const Address& address, StreamListener& listener);
-
-  // Gives an endpoint a name that Resolve finds.
-  void SetName(std::string name, EndpointId endpoint) { names_[std::move(name)] = endpoint; }
-  std::optional<EndpointId> FindName(std::string_view name) const;
 
   void OnEvent(const Event& event);
   // Runs an inbox item of a stream or an acceptor; false when it means nothing any more.
@@ -176,7 +170,6 @@ class SimStreams {
   std::vector<uint32_t> free_;
   std::deque<Acceptor> acceptors_;
   std::vector<uint16_t> next_port_;  // by endpoint
-  std::map<std::string, EndpointId, std::less<>> names_;
   std::string scratch_;              // a delivery that spans several written pieces
 };
 

@@ -1,34 +1,12 @@
 #include "tests/realnet/real_world.h"
 
 #include <netinet/in.h>
-#include <stdlib.h>
-#include <sys/mount.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
-#include <filesystem>
-#include <stdexcept>
 #include <utility>
 
 namespace detcd::realnet {
-
-TemporaryFolder::TemporaryFolder() {
-  std::string name = (std::filesystem::temp_directory_path() / "realnet_test.XXXXXX").string();
-  if (::mkdtemp(name.data()) == nullptr) throw std::runtime_error("mkdtemp " + name);
-  path_ = name;
-}
-
-TemporaryFolder::~TemporaryFolder() {
-  if (mounted_) ::umount2(path_.c_str(), MNT_DETACH);
-  std::error_code ignored;
-  std::filesystem::remove_all(path_, ignored);
-}
-
-bool TemporaryFolder::Limit(uint64_t bytes) {
-  const std::string options = "mode=0700,size=" + std::to_string(bytes);
-  mounted_ = ::mount("none", path_.c_str(), "tmpfs", MS_NOSUID | MS_NODEV, options.c_str()) == 0;
-  return mounted_;
-}
 
 void RunOneTurn(const std::vector<RealHost*>& hosts) {
   bool ran = false;

@@ -3,30 +3,13 @@
 #pragma once
 
 #include <memory>
-#include <string>
 #include <vector>
 
 #include "realnet/real_host.h"
+#include "tests/realnet/temporary_folder.h"
 #include "tests/seam/seam_world.h"
 
 namespace detcd::realnet {
-
-// A folder below the system's temporary one, removed at the end.
-class TemporaryFolder {
- public:
-  TemporaryFolder();
-  ~TemporaryFolder();
-  TemporaryFolder(const TemporaryFolder&) = delete;
-  TemporaryFolder& operator=(const TemporaryFolder&) = delete;
-
-  const std::string& path() const { return path_; }
-  // Puts a file system of `bytes` over it; false when that is not permitted.
-  bool Limit(uint64_t bytes);
-
- private:
-  std::string path_;
-  bool mounted_ = false;
-};
 
 // One turn of each host; sleeps about a millisecond when none had anything to do.
 void RunOneTurn(const std::vector<RealHost*>& hosts);

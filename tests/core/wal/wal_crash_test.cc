@@ -41,46 +41,6 @@ class AllChoices {
   size_t at_ = 0;
 };
 
-// A workload: batches that depend on the seed alone, and every state that the log passes through, record by record.
-class Workload {
- public:
-  explicit Workload(uint64_t seed) : rng_(seed) {
-    states.push_back({Bootstrap().entries, Bootstrap().hard_state});
-  }
-
-  std::vector<LogModel> states;
-  size_t durable = 0;  // of `states`: at least this one survives
-
-  WalBatch Next() {
-    WalBatch batch;
-    LogModel now = states.back();
-    uint64_t commit = now.hard_state.commit.value;
-    if (rng_() % 4 != 0) {
-      uint64_t index = now.entries.size() + 1;
-      if (rng_() % 5 == 0) index = commit + 1 + rng_() % (now.entries.size() - commit + 1);
-      for (uint64_t n = rng_() % 3 + 1; n > 0; --n, ++index) {
-        std::string data(rng_() % (rng_() % 6 == 0 ? 1500 : 60), rng_() % 5 == 0 ? '\0' : 'x');
-        raft::Entry entry = MakeEntry(now.hard_state.term.value + 1, index, data);
-        batch.entries.push_back(entry);
-        now.Add(entry);
-        states.push_back(now);
-      }
-      batch.sync = true;
-    }
-    if (batch.entries.empty() || rng_() % 3 != 0) {
-      uint64_t last = now.entries.size();
-      now.hard_state.commit = LogIndex(commit + rng_() % (last - commit + 1));
-      if (batch.sync) now.hard_state.term = now.hard_state.term + 1;
-      batch.hard_state = now.hard_state;
-      states.push_back(now);
-    }
-    return batch;
-  }
-
- private:
-  Rng rng_;
-};
-
 // Runs `batches` batches until the call number `crash_at` (0: never) has run or the log failed.
 void RunUntil(WalRun& run, Workload& work, int batches, uint64_t crash_at) {
   auto stopped = [&] { return !run.failed.empty() || (crash_at != 0 && run.host.memory.calls_run() >= crash_at); };

@@ -1,0 +1,99 @@
+// The faults of a scenario: its standing settings and its episodes. What one kind of fault arms, does, and takes back
+// stands in one function, a Turn of the episode's message.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <string_view>
+#include <vector>
+
+#include "scenarios/scenario.pb.h"
+#include "sim/world.h"
+
+namespace detcd::scenario {
+
+// `numbers` count from 1, endpoints from 0.
+template <class Numbers>
+bool Has(const Numbers& numbers, sim::EndpointId endpoint) {
+  return std::find(numbers.begin(), numbers.end(), endpoint + 1) != numbers.end();
+}
+
+// Hears what is about to happen.
+class EpisodeListener {
+ public:
+  virtual void OnEpisode(const Episode& episode, size_t place, bool begins) = 0;
+  virtual void OnCrash(uint32_t member, std::string_view how) = 0;
+  virtual void OnStart(uint32_t member) = 0;
+
+ protected:
+  ~EpisodeListener() = default;
+};
+
+class EpisodeFaults {
+ public:
+  EpisodeFaults(const Scenario& scenario, sim::World& world, EpisodeListener& listener);
+
+  // Before the first event: arms the standing settings, and plans starts and episodes as control events. Nothing is
+  // begun at `heal_at` or later; what would end later ends then.
+  void Plan(Duration heal_at);
+
+  // For each control event with a token below kTokenLimit, until the healing.
+  void OnControl(uint64_t token);
+  static constexpr uint64_t kTokenLimit = uint64_t{6} << 56;
+
+ private:
+  enum class Control : uint8_t { kStart, kBegin, kEnd, kCrash, kRestart, kReset };
+  static uint64_t Token(Control control, size_t episode, uint32_t member = 0);
+
+  // An episode at its beginning or at its end.
+  struct Moment {
+    const Episode& episode;
+    size_t place;
+    bool begins;
+  };
+  struct ResetPlan {
+    size_t place = 0;
+    KeyedRandom random;
+  };
+
+  // Arms, begins and ends one kind of fault. An episode that blocks or hits nobody (a group of all members) arms nothing.
+  void Turn(const Moment& moment, const Partition& fault);
+  void Turn(const Moment& moment, const OneWay& fault);
+  void Turn(const Moment& moment, const ClientPartition& fault);
+  void Turn(const Moment& moment, const Slow& fault);
+  void Turn(const Moment& moment, const Loss& fault);
+  void Turn(const Moment& moment, const Resets& fault);
+  void Turn(const Moment& moment, const Crash& fault);
+  void Turn(const Moment& moment, const Pause& fault);
+  void Turn(const Moment& moment, const SyncStall& fault);
+  void Turn(const Moment& moment, const Drift& fault);
+  void TurnEpisode(size_t place, bool begins);
+
+  void ArmSettings();
+  void ArmLoss(uint32_t loss_ppm, uint32_t duplicate_ppm);
+  void ArmPowerLoss();
+
+  void CrashMember(size_t place, uint32_t member);
+  void Up(uint32_t member);
+  void ScheduleReset(ResetPlan& plan);
+  void Reset(size_t place);
+  void RefreshLinks();
+
+  const Episode& At(size_t place) const { return scenario_.episodes(static_cast<int>(place)); }
+  KeyedRandom Draws(const Episode& episode) const;
+  int64_t EndOf(const Episode& episode) const;
+  bool IsWire() const { return scenario_.fidelity() == WIRE; }
+  int32_t BaseDrift(uint32_t member) const;
+
+  const Scenario& scenario_;
+  sim::World& world_;
+  sim::SimUniverse& universe_;
+  EpisodeListener& listener_;
+  const sim::LinkLaw base_link_;
+  Duration heal_at_;
+  std::vector<uint32_t> down_;  // by member: why it is down, counted
+  std::vector<bool> active_;    // by episode
+  std::vector<ResetPlan> resets_;
+};
+
+}  // namespace detcd::scenario
