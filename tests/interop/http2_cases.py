@@ -1,5 +1,6 @@
 """HTTP/2 as a suite and as an attacker see it."""
 import contextlib
+import select
 import socket
 import struct
 import subprocess
@@ -95,15 +96,14 @@ def greedy(cluster, short):
         # What the server grants is read and thrown away; the windows it opens are not waited for.
         if not send_all(connection, part):
             break
-        with contextlib.suppress(BlockingIOError):
-            while connection.recv(65536, socket.MSG_DONTWAIT):
-                pass
+        while select.select([connection], [], [], 0)[0] and connection.recv(65536):
+            pass
     deaf = []
-    for _ in range(20):
+    for _ in range(4 if short else 20):
         one = dial(victim.client_port, 20.0)
         one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         asked = b"".join(call_head(stream, "/etcdserverpb.KV/Range") + frame(0, 1, stream, b"\0\0\0\0\6\x0a\x01\0\x12\x01\0")
-                         for stream in range(1, 2001, 2))
+                         for stream in range(1, 401 if short else 1001, 2))
         send_all(one, HELLO + asked)
         deaf.append(one)
     time.sleep(2)
