@@ -40,7 +40,8 @@ constexpr FlagRow kFlags[] = {
     {"max-request-bytes", kUnsigned, kNotBuilt, "1572864"},
     {"max-concurrent-streams", kUnsigned32, kBuilt, "4294967295",
      "calls that one client connection may have open at once"},
-    {"grpc-keepalive-min-time", kDuration, kBuilt, "5s", "least time between pings of a client; faster ones are sent away"},
+    {"grpc-keepalive-min-time", kDuration, kBuilt, "5s",
+     "least time between pings of a client; faster ones are sent away"},
     {"grpc-keepalive-interval", kDuration, kBuilt, "2h0m0s", "silence of a client after which it is pinged"},
     {"grpc-keepalive-timeout", kDuration, kBuilt, "20s", "time for the answer to that ping, or the connection is cut"},
     {"socket-reuse-port", kBool, kNotBuilt, "false"},
@@ -160,8 +161,8 @@ struct DurationUnit {
 };
 
 constexpr DurationUnit kDurationUnits[] = {
-    {"ns", 1},           {"us", 1'000},         {"\u00b5s", 1'000},      {"\u03bcs", 1'000},
-    {"ms", 1'000'000},   {"s", 1'000'000'000}, {"m", 60'000'000'000}, {"h", 3'600'000'000'000}};
+    {"ns", 1},         {"us", 1'000},        {"\u00b5s", 1'000},    {"\u03bcs", 1'000},
+    {"ms", 1'000'000}, {"s", 1'000'000'000}, {"m", 60'000'000'000}, {"h", 3'600'000'000'000}};
 
 // `digits`, which may hold one point, times `unit`, cut to whole nanoseconds. Digits of a fraction beyond the 18th are
 // not looked at.

@@ -275,7 +275,8 @@ absl::StatusOr<Options> MakeOptions(const FlagValues& values, const std::vector<
   return options;
 }
 
-absl::StatusOr<member::ServerOptions> MakeServerOptions(const Options& options, bool has_log, uint64_t descriptors_max) {
+absl::StatusOr<member::ServerOptions> MakeServerOptions(const Options& options, bool has_log,
+                                                        uint64_t descriptors_max) {
   RETURN_IF_ERROR(RefuseTls("listen-client-urls", options.listen_clients));
   RETURN_IF_ERROR(RefuseTls("listen-peer-urls", options.listen_peers));
   member::ServerOptions server;
@@ -289,7 +290,8 @@ absl::StatusOr<member::ServerOptions> MakeServerOptions(const Options& options, 
   server.grpc = options.grpc;
   if (descriptors_max <= kDescriptorReserve) {
     return FailedPrecondition(
-        "file descriptor limit of the process is too low; please set higher (limit %d, of which %d are kept from clients)",
+        "file descriptor limit of the process is too low; please set higher (limit %d, of which %d are kept from "
+        "clients)",
         descriptors_max, kDescriptorReserve);
   }
   server.client_connections_max = descriptors_max - kDescriptorReserve;

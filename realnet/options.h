@@ -44,9 +44,9 @@ inline constexpr uint64_t kDescriptorReserve = 150 + kLingeringMax;
 absl::StatusOr<Options> MakeOptions(const FlagValues& values, const std::vector<std::string>& extra);
 
 // What to run. `has_log`: the data folder has a write-ahead log, which then says who this member is, and the initial
-// cluster is not looked at. `descriptors_max`: RLIMIT_NOFILE, of which clients get what is above kDescriptorReserve. Looks up host names when the URLs of --initial-cluster and --initial-advertise-peer-urls
-// differ as texts. An error is one of a failed start.
-absl::StatusOr<member::ServerOptions> MakeServerOptions(const Options& options, bool has_log,
-                                                        uint64_t descriptors_max);
+// cluster is not looked at. `descriptors_max`: RLIMIT_NOFILE, of which clients get what is above kDescriptorReserve.
+// Looks up host names when the URLs of --initial-cluster and --initial-advertise-peer-urls differ as texts. An error is
+// one of a failed start.
+absl::StatusOr<member::ServerOptions> MakeServerOptions(const Options& options, bool has_log, uint64_t descriptors_max);
 
 }  // namespace detcd::realnet

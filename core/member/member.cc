@@ -244,7 +244,8 @@ void Member::EndTurn() {
   if (stopped_) return;
   ServeReads();
   // Applying and answering may have asked for more, and a batch of applies is bounded: another turn for the rest.
-  bool more = apply_state_.applied_index < raft_->commit_index || (!unproposed_.empty() && HasLeader()) || reads_.WantsRound();
+  bool more =
+      apply_state_.applied_index < raft_->commit_index || (!unproposed_.empty() && HasLeader()) || reads_.WantsRound();
   if (more && !posted_) {
     posted_ = true;
     host_.events().Post(*this, 0);

@@ -51,8 +51,8 @@ void Server::OnMemberReady() {
   for (const Address& address : options_.listen_clients) {
     Address local;
     if (const IoError error = clients_.Listen(host_.network(), address, local); error != IoError::kOk) {
-      return host_.Stop(false, absl::StrFormat("listen on client address %s:%d: %s", address.host, address.port,
-                                               IoErrorName(error)));
+      return host_.Stop(
+          false, absl::StrFormat("listen on client address %s:%d: %s", address.host, address.port, IoErrorName(error)));
     }
     addresses.push_back(local);
   }

@@ -1,6 +1,6 @@
-// The key-value state: every key with its history of puts and deletes, in memory, ordered by revision. Changes come from
-// the apply loop only, one transaction (one main revision) at a time; reads see one revision. Nothing is compacted yet.
-// Semantics: reference/semantics.md 2, 3, 5, 6.
+// The key-value state: every key with its history of puts and deletes, in memory, ordered by revision. Changes come
+// from the apply loop only, one transaction (one main revision) at a time; reads see one revision. Nothing is compacted
+// yet. Semantics: reference/semantics.md 2, 3, 5, 6.
 #pragma once
 
 #include <cstdint>

@@ -40,8 +40,9 @@ struct TransportCalls {
 };
 
 // The methods of this release; every other one is refused as soon as it is called, also before a stream's first message.
-constexpr Method kBuilt[] = {Method::kRange,  Method::kPut,         Method::kDeleteRange, Method::kMemberList, Method::kAlarm,
-                             Method::kStatus, Method::kHealthCheck, Method::kHealthList,  Method::kHealthWatch};
+constexpr Method kBuilt[] = {Method::kRange,       Method::kPut,        Method::kDeleteRange,
+                             Method::kMemberList,  Method::kAlarm,      Method::kStatus,
+                             Method::kHealthCheck, Method::kHealthList, Method::kHealthWatch};
 
 CallStatus NotBuilt(Method method, std::string_view what) {
   const MethodInfo& info = Info(method);

@@ -1,12 +1,12 @@
-// The client port: one listener for gRPC and HTTP/1.x. The first bytes of a connection tell them apart: HTTP/2 with prior
-// knowledge starts with `PRI * HTTP/2.0` (RFC 9113 §3.4), which is no HTTP/1 request.
+// The client port: one listener for gRPC and HTTP/1.x. The first bytes of a connection tell them apart: HTTP/2 with
+// prior knowledge starts with `PRI * HTTP/2.0` (RFC 9113 §3.4), which is no HTTP/1 request.
 //
 // Layers are Streams over Streams. What sits here is plain text, whoever carries it: a layer that decrypts takes the
 // accepted Stream, is a Stream itself, and is handed to OnAccept in its place. Above, GrpcServer and Http1Server know
 // only the Stream that this port gives them, which starts with the bytes it has looked at.
 //
-// The number of connections is bounded, so that clients leave descriptors to the log and the peers: at the bound the port
-// stops accepting, and connections wait in the system's queue, as with etcd.
+// The number of connections is bounded, so that clients leave descriptors to the log and the peers: at the bound the
+// port stops accepting, and connections wait in the system's queue, as with etcd.
 #pragma once
 
 #include <cstddef>

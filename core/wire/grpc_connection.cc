@@ -275,8 +275,9 @@ void GrpcConnection::OnBody(Http2Stream& stream, std::string_view bytes) {
   auto& call = static_cast<Call&>(stream);
   const bool unary = call.phase == Phase::kOpen && !rpc::Info(call.head.context().method).client_streams;
   if (call.phase != Phase::kOpen || (unary && call.got_message)) return;
-  const MessageReader::Result result = call.reader.Feed(
-      bytes, kReceiveBytesMax, call.head.gzip(), [&](std::string_view payload) { return OnRequest(call, payload) && !unary; });
+  const MessageReader::Result result =
+      call.reader.Feed(bytes, kReceiveBytesMax, call.head.gzip(),
+                       [&](std::string_view payload) { return OnRequest(call, payload) && !unary; });
   if (call.phase != Phase::kOpen) return;
   received_ = received_ - call.counted + call.reader.buffered();
   call.counted = call.reader.buffered();

@@ -1,10 +1,10 @@
-// One client's gRPC connection: HTTP/2 streams on one side, calls of the call interface on the other. Used by GrpcServer
-// only, which numbers connections and finds them for the services.
+// One client's gRPC connection: HTTP/2 streams on one side, calls of the call interface on the other. Used by
+// GrpcServer only, which numbers connections and finds them for the services.
 //
-// Life of a call: kHeaders while its headers come; kOpen once the service heard Open; kEnded when its status is submitted
-// or it never was a call (an early answer). The stream closes later, when the last frame has left, and takes the call
-// with it. Every way out of kOpen that the service did not choose (reset, deadline, loss of the connection, a broken
-// message) tells it Cancel exactly once.
+// Life of a call: kHeaders while its headers come; kOpen once the service heard Open; kEnded when its status is
+// submitted or it never was a call (an early answer). The stream closes later, when the last frame has left, and takes
+// the call with it. Every way out of kOpen that the service did not choose (reset, deadline, loss of the connection, a
+// broken message) tells it Cancel exactly once.
 //
 // Flow: responses wait in their call (at most kCallSendBacklogMax and one message), leave it as the client's windows
 // allow, and wait again as frames for room in the stream (at most kConnectionWriteBacklogMax and one frame). Above that
@@ -16,14 +16,14 @@
 // keepalive_timeout to send anything.
 #pragma once
 
+#include <google/protobuf/arena.h>
+
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
-
-#include <google/protobuf/arena.h>
 
 #include "absl/container/btree_set.h"
 #include "core/base/limits.h"
@@ -55,8 +55,8 @@ struct GrpcShared {
   google::protobuf::Arena arena;         // one request at a time
   std::string frames;                    // one Drain at a time
   Gzip gzip;
-  std::string inflated;                  // one request at a time
-  size_t held = 0;                       // the sum of held() of all connections
+  std::string inflated;  // one request at a time
+  size_t held = 0;       // the sum of held() of all connections
 };
 
 // The server, as its connections see it.
@@ -189,10 +189,10 @@ class GrpcConnection final : private StreamListener, private Http2Listener, priv
   size_t heads_ = 0;                                      // bytes of the heads of all calls
   size_t held_ = 0;                                       // in shared_.held
   Http2Guard guard_;
-  std::unique_ptr<Timer> watch_;                          // of the handshake, silence, the end of one who is expelled
-  Instant last_read_;                                     // or the start
-  bool greeted_ = false;                                  // the client's SETTINGS came
-  std::optional<Instant> pinged_at_;                      // our keep-alive, and nothing was read since
+  std::unique_ptr<Timer> watch_;      // of the handshake, silence, the end of one who is expelled
+  Instant last_read_;                 // or the start
+  bool greeted_ = false;              // the client's SETTINGS came
+  std::optional<Instant> pinged_at_;  // our keep-alive, and nothing was read since
   bool reading_paused_ = false;
   bool shutting_down_ = false;
   bool last_goaway_sent_ = false;

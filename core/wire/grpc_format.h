@@ -35,14 +35,14 @@ size_t AppendGzipMessage(const google::protobuf::Message& message, Gzip& gzip, s
 class MessageReader {
  public:
   enum class Result : uint8_t {
-    kMore,        // all bytes taken
-    kStopped,     // the sink wanted no more
-    kTooLarge,    // a prefix announces more than `bytes_max`: see announced()
-    kWrongFlag,   // the compressed flag is neither 0 nor, where that is allowed, 1: see flag()
+    kMore,       // all bytes taken
+    kStopped,    // the sink wanted no more
+    kTooLarge,   // a prefix announces more than `bytes_max`: see announced()
+    kWrongFlag,  // the compressed flag is neither 0 nor, where that is allowed, 1: see flag()
   };
 
-  // Feeds the next bytes; `compressed`: messages may be so, and flag() says which are. `sink(std::string_view payload) -> bool` hears each whole message, and goes on on true. The
-  // payload is good until it returns.
+  // Feeds the next bytes. `compressed`: messages may be so, and flag() says which are. `sink(std::string_view payload) ->
+  // bool` hears each whole message, and goes on on true. The payload is good until it returns.
   template <class Sink>
   Result Feed(std::string_view bytes, size_t bytes_max, bool compressed, Sink&& sink) {
     for (;;) {

@@ -12,8 +12,8 @@
 namespace detcd::wire {
 
 struct GrpcOptions {
-  // Calls that one connection may have open at once; beyond, streams are refused. The largest number announces no limit,
-  // because clients queue silently behind one; kHttp2StreamsOpenMax holds even then.
+  // Calls that one connection may have open at once; beyond, streams are refused. The largest number announces no
+  // limit, because clients queue silently behind one; kHttp2StreamsOpenMax holds even then.
   uint32_t streams_max = std::numeric_limits<uint32_t>::max();  // --max-concurrent-streams
   Duration ping_interval_min = kPingIntervalMin;                // --grpc-keepalive-min-time
   Duration keepalive_interval = kKeepaliveInterval;             // --grpc-keepalive-interval: silence before our ping

@@ -11,7 +11,7 @@ namespace {
 
 constexpr int kGzipWindowBits = 15 + 16;  // the largest window, in a gzip frame
 constexpr size_t kChunkBytes = 65'536;
-constexpr size_t kHeaderBytes = 10;       // RFC 1952 §2.3.1, the part that is always there
+constexpr size_t kHeaderBytes = 10;  // RFC 1952 §2.3.1, the part that is always there
 
 Bytef* Input(std::string_view bytes) { return reinterpret_cast<Bytef*>(const_cast<char*>(bytes.data())); }
 

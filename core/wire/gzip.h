@@ -15,11 +15,11 @@ class Gzip {
  public:
   enum class Result {
     kOk,
-    kTooLarge,   // more than `bytes_max` come out
-    kNoHeader,   // not even the fixed header of ten bytes is there
+    kTooLarge,  // more than `bytes_max` come out
+    kNoHeader,  // not even the fixed header of ten bytes is there
     kBadHeader,
-    kCutOff,     // within a member, or within the header of a further one
-    kCorrupt,    // the compressed data, or the length or checksum behind it
+    kCutOff,   // within a member, or within the header of a further one
+    kCorrupt,  // the compressed data, or the length or checksum behind it
   };
 
   Gzip();

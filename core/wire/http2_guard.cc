@@ -42,7 +42,8 @@ std::string_view Http2Guard::OnReset(Instant now) {
 }
 
 std::string_view Http2Guard::OnOverhead(Instant now, Http2Overhead kind) {
-  const uint32_t weight = kind == Http2Overhead::kSettings ? kHttp2OverheadPerSecondMax / kHttp2SettingsPerSecondMax : 1;
+  const uint32_t weight =
+      kind == Http2Overhead::kSettings ? kHttp2OverheadPerSecondMax / kHttp2SettingsPerSecondMax : 1;
   if (overhead_.Add(now, weight) <= kHttp2OverheadPerSecondMax) return {};
   PROBE("wire.too_many_frames");
   return "too_many_frames";

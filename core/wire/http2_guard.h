@@ -1,6 +1,7 @@
 // What a client may ask of its HTTP/2 connection beside calls: frames that are cheap to send and cost the server work
-// (pings, resets, settings, empty frames; those of unknown type are skipped as bytes and cost nothing more). Plain counting by the clock that the caller reads; the answer to too much is
-// GOAWAY with ENHANCE_YOUR_CALM and the text that a method here returns (empty: all is well).
+// (pings, resets, settings, empty frames; those of unknown type are skipped as bytes and cost nothing more). Plain
+// counting by the clock that the caller reads; the answer to too much is GOAWAY with ENHANCE_YOUR_CALM and the text
+// that a method here returns (empty: all is well).
 //
 // Pings follow etcd's gRPC library to the letter, since clients tune themselves by it: a ping that comes sooner than
 // allowed is a strike, the third strike in a row ends the connection, and headers or data of ours forgive all strikes.
@@ -27,7 +28,8 @@ class Http2Guard {
   explicit Http2Guard(Duration ping_interval_min) : ping_interval_min_(ping_interval_min) {}
 
   std::string_view OnPing(Instant now, bool calls_open);
-  // A stream was reset: by the client, or by us for something that the client did wrong (CVE-2023-44487, CVE-2025-8671).
+  // A stream was reset: by the client, or by us for something that the client did wrong (CVE-2023-44487,
+  // CVE-2025-8671).
   std::string_view OnReset(Instant now);
   std::string_view OnOverhead(Instant now, Http2Overhead kind);
   // A HEADERS or DATA frame of ours left. A client that takes answers owes window updates, so they pay for those.

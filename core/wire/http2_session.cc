@@ -243,8 +243,8 @@ Http2Session::Http2Session(Side side, Http2Listener& listener, uint32_t streams_
   nghttp2_option_del(option);
   nghttp2_session_callbacks_del(callbacks);
 
-  std::array<nghttp2_settings_entry, 3> settings = {{{NGHTTP2_SETTINGS_MAX_FRAME_SIZE, kMaxFrameSize},
-                                                     {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, kHttp2WindowBytes}}};
+  std::array<nghttp2_settings_entry, 3> settings = {
+      {{NGHTTP2_SETTINGS_MAX_FRAME_SIZE, kMaxFrameSize}, {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, kHttp2WindowBytes}}};
   size_t count = 2;
   if (side == Side::kClient) {
     settings[count++] = {NGHTTP2_SETTINGS_ENABLE_PUSH, 0};

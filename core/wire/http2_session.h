@@ -1,5 +1,5 @@
-// HTTP/2 (RFC 9113) without I/O: bytes in, bytes out, events to one listener. The only file pair that knows nghttp2; its
-// C callbacks end here.
+// HTTP/2 (RFC 9113) without I/O: bytes in, bytes out, events to one listener. The only file pair that knows nghttp2;
+// its C callbacks end here.
 //
 // nghttp2's own check of header fields is off, because it refuses what gRPC clients of etcd send (an :authority such as
 // `#initially=[x]`); who listens checks what it needs. Frames, streams, flow control and HPACK are checked as ever.

@@ -148,8 +148,8 @@ void RequestHead::AddContentType(std::string_view value) {
 
 void RequestHead::AddBinary(std::string_view name, std::string_view value) {
   if (const std::optional<size_t> at = Base64Error(value)) {
-    field_error_ = absl::StrFormat("malformed binary metadata \"%s\" in header \"%s\": illegal base64 data at input byte %d",
-                                   value, name, *at);
+    field_error_ = absl::StrFormat(
+        "malformed binary metadata \"%s\" in header \"%s\": illegal base64 data at input byte %d", value, name, *at);
   }
 }
 
@@ -167,10 +167,11 @@ std::variant<std::monostate, HeadRefusal, MalformedHead> RequestHead::Judge() co
   if ((pseudo_seen_ & kNeeded) != kNeeded) return MalformedHead{};
   const bool has_authority = (pseudo_seen_ & kAuthorityBit) != 0;
   if (host_count_ > 1) {
-    return HeadRefusal{"400", StatusCode::kInternal,
-                       absl::StrFormat("num values of :authority: %d, num values of host: %d, both must only have 1 value "
-                                       "as per HTTP/2 spec",
-                                       has_authority ? 1 : 0, host_count_)};
+    return HeadRefusal{
+        "400", StatusCode::kInternal,
+        absl::StrFormat("num values of :authority: %d, num values of host: %d, both must only have 1 value "
+                        "as per HTTP/2 spec",
+                        has_authority ? 1 : 0, host_count_)};
   }
   if (connection_seen_) return MalformedHead{};
   if (!is_grpc_) {
@@ -182,8 +183,9 @@ std::variant<std::monostate, HeadRefusal, MalformedHead> RequestHead::Judge() co
     return HeadRefusal{"400", StatusCode::kInternal, "no host or :authority header present"};
   }
   if (!is_post_) {
-    return HeadRefusal{"405", StatusCode::kInternal,
-                       absl::StrFormat("Received a HEADERS frame with :method \"%s\" which should be POST", http_method_)};
+    return HeadRefusal{
+        "405", StatusCode::kInternal,
+        absl::StrFormat("Received a HEADERS frame with :method \"%s\" which should be POST", http_method_)};
   }
   if (timeout_.has_value() && *timeout_ <= Duration{}) {
     return HeadRefusal{"200", StatusCode::kDeadlineExceeded, "context deadline exceeded"};

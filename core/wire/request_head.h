@@ -56,20 +56,20 @@ class RequestHead {
   std::optional<rpc::Method> known_method_;
   std::optional<Duration> timeout_;
   size_t bytes_ = 0;
-  uint8_t pseudo_seen_ = 0;           // one bit for each name
+  uint8_t pseudo_seen_ = 0;  // one bit for each name
   bool regular_seen_ = false;
   bool malformed_ = false;
-  bool connection_seen_ = false;      // RFC 9113 §8.2.2
+  bool connection_seen_ = false;  // RFC 9113 §8.2.2
   bool is_grpc_ = false;
   bool is_post_ = false;
-  bool has_token_ = false;            // `token` came, which `authorization` does not replace
+  bool has_token_ = false;  // `token` came, which `authorization` does not replace
   uint32_t host_count_ = 0;
-  std::string http_method_;           // when it is not POST
+  std::string http_method_;  // when it is not POST
   std::string path_;
-  std::string wrong_type_;            // a content type that is not gRPC's
+  std::string wrong_type_;  // a content type that is not gRPC's
   std::string answer_type_;
-  std::string encoding_;              // grpc-encoding, `identity` apart
-  std::string field_error_;           // of the latest field that does not parse
+  std::string encoding_;     // grpc-encoding, `identity` apart
+  std::string field_error_;  // of the latest field that does not parse
 };
 
 // Whether a field of a trailer block may stand there: well formed and no pseudo-header (RFC 9113 §8.1).

@@ -226,13 +226,21 @@ TEST(OptionsTest, ALogMakesTheInitialClusterMeaningless) {
 }
 
 TEST(OptionsTest, DurationsAreReadAsByGo) {
-  const std::pair<std::string_view, Duration> good[] = {
-      {"0", {}},          {"-0", {}},           {"5s", Seconds(5)},     {"2h0m0s", Seconds(7'200)}, {"1.5h", Seconds(5'400)},
-      {".5ms", Micros(500)}, {"1.s", Seconds(1)}, {"-3m", Seconds(-180)}, {"+1ns", Nanos(1)},         {"1\u00b5s", Micros(1)},
-      {"0.3333333333333333333h", Nanos(1'199'999'999'999)}, {"2562047h47m16.854775807s", Nanos(9'223'372'036'854'775'807)}};
+  const std::pair<std::string_view, Duration> good[] = {{"0", {}},
+                                                        {"-0", {}},
+                                                        {"5s", Seconds(5)},
+                                                        {"2h0m0s", Seconds(7'200)},
+                                                        {"1.5h", Seconds(5'400)},
+                                                        {".5ms", Micros(500)},
+                                                        {"1.s", Seconds(1)},
+                                                        {"-3m", Seconds(-180)},
+                                                        {"+1ns", Nanos(1)},
+                                                        {"1\u00b5s", Micros(1)},
+                                                        {"0.3333333333333333333h", Nanos(1'199'999'999'999)},
+                                                        {"2562047h47m16.854775807s", Nanos(9'223'372'036'854'775'807)}};
   for (const auto& [text, duration] : good) EXPECT_EQ(ParseDuration(text), duration) << text;
-  for (const std::string_view text : {"", "-", "5", "s", "5x", ".s", "1..5s", "1s5", "2562047h47m16.854775808s",
-                                      "99999999999999999999s"}) {
+  for (const std::string_view text :
+       {"", "-", "5", "s", "5x", ".s", "1..5s", "1s5", "2562047h47m16.854775808s", "99999999999999999999s"}) {
     EXPECT_EQ(ParseDuration(text), std::nullopt) << text;
   }
 }

@@ -1,10 +1,9 @@
 // What the gRPC port answers to each kind of request, field by field (etcd's behaviour, which is grpc-go's), and to bytes
 // that are none.
-#include "tests/core/wire/grpc_world.h"
-
 #include "absl/strings/str_format.h"
 #include "core/wire/gzip.h"
 #include "core/wire/http2_session.h"
+#include "tests/core/wire/grpc_world.h"
 #include "tests/core/wire/http2_frames.h"
 
 namespace detcd::wire {
@@ -252,15 +251,15 @@ TEST(GrpcFactsTest, WrongGzipIsInternalAndABombIsExhaustion) {
 TEST(GrpcFactsTest, TextsOfErrorsAreUtf8WhateverTheyQuote) {
   GrpcWorld world;
   BareClient client(world);
-  EXPECT_EQ(client.Ask(HeadersOf("/\xFF\xC3\xA9.B/C"), ""),
-            Refusal("200", 12, "unknown service %EF%BF%BD%C3%A9.B"));
+  EXPECT_EQ(client.Ask(HeadersOf("/\xFF\xC3\xA9.B/C"), ""), Refusal("200", 12, "unknown service %EF%BF%BD%C3%A9.B"));
 }
 
 TEST(GrpcFactsTest, TrailersOfAClientEndItsRequestAndMayBeWrong) {
   GrpcWorld world;
   auto& raw = world.AddRaw();
   const std::string message = Encode(FrameType::kData, 0, 1, BodyOf(RangeOf("a")));
-  raw.Write(Hello() + OpenCall(1) + message + Encode(FrameType::kHeaders, kEndHeaders | kEndStream, 1, Field("x", "y")));
+  raw.Write(Hello() + OpenCall(1) + message +
+            Encode(FrameType::kHeaders, kEndHeaders | kEndStream, 1, Field("x", "y")));
   world.Run();
   EXPECT_EQ(CountOf(Decode(raw.received), FrameType::kData), 1u);
   raw.Write(OpenCall(3) + Encode(FrameType::kHeaders, kEndHeaders | kEndStream, 3, Field(":path", "y")));

@@ -1,5 +1,6 @@
-// libFuzzer: bytes of one client into a client port with small bounds. The first byte says how they are cut, and with its
-// highest bit that the server says goodbye half-way. Nothing may crash, leak, be kept beyond its bound, or stay open.
+// libFuzzer: bytes of one client into a client port with small bounds. The first byte says how they are cut, and with
+// its highest bit that the server says goodbye half-way. Nothing may crash, leak, be kept beyond its bound, or stay
+// open.
 #include <cstddef>
 #include <cstdint>
 #include <memory>

@@ -1,8 +1,7 @@
 // Clients that mean harm: what each may cost in frames answered, bytes held and calls open, and that the client beside
 // it is served.
-#include "tests/core/wire/grpc_world.h"
-
 #include "core/wire/client_port.h"
+#include "tests/core/wire/grpc_world.h"
 #include "tests/core/wire/http2_frames.h"
 
 namespace detcd::wire {
@@ -14,7 +13,8 @@ constexpr size_t kQuietAnswerBytes = 4'096;  // SETTINGS, their acknowledgement,
 
 class HostileClientTest : public ::testing::Test {
  protected:
-  explicit HostileClientTest(const GrpcOptions& options = {}) : world(options), bad(world.AddRaw()), good(world.AddClient()) {
+  explicit HostileClientTest(const GrpcOptions& options = {})
+      : world(options), bad(world.AddRaw()), good(world.AddClient()) {
     bad.Write(Hello());
     world.Run();
   }
@@ -138,9 +138,11 @@ TEST_P(FloodTest, EndsInEnhanceYourCalmWithoutAnswersPiledUp) {
 INSTANTIATE_TEST_SUITE_P(
     Frames, FloodTest,
     ::testing::Values(
-        Flood{"settings", "", Encode(FrameType::kSettings, 0, 0, Number(4, 2) + Number(1'000)), kHttp2SettingsPerSecondMax},
+        Flood{"settings", "", Encode(FrameType::kSettings, 0, 0, Number(4, 2) + Number(1'000)),
+              kHttp2SettingsPerSecondMax},
         Flood{"priority", "", Encode(FrameType::kPriority, 0, 1, Number(3) + "\x10"), kHttp2OverheadPerSecondMax},
-        Flood{"window of the connection", "", Encode(FrameType::kWindowUpdate, 0, 0, Number(1)), kHttp2OverheadPerSecondMax},
+        Flood{"window of the connection", "", Encode(FrameType::kWindowUpdate, 0, 0, Number(1)),
+              kHttp2OverheadPerSecondMax},
         Flood{"window of a stream", OpenCall(1), Encode(FrameType::kWindowUpdate, 0, 1, Number(1)),
               kHttp2OverheadPerSecondMax},
         Flood{"empty data", OpenCall(1), Encode(FrameType::kData, 0, 1, ""), kHttp2OverheadPerSecondMax},
@@ -209,7 +211,8 @@ TEST_F(HostileClientTest, LargeHeadsOfOpenCallsAreCounted) {
 TEST_F(HostileClientTest, PrefixAloneReservesNothing) {
   std::string flood;
   for (uint32_t i = 0; i < 1'000; ++i) {
-    flood += OpenCall(2 * i + 1) + Encode(FrameType::kData, 0, 2 * i + 1, std::string(1, '\0') + Number(kReceiveBytesMax));
+    flood +=
+        OpenCall(2 * i + 1) + Encode(FrameType::kData, 0, 2 * i + 1, std::string(1, '\0') + Number(kReceiveBytesMax));
   }
   Attack(flood);
   EXPECT_EQ(OpenCalls(), 1'000u);
@@ -247,7 +250,8 @@ TEST_F(SmallMemoryTest, UnfinishedMessagesOfTheLargestClientAreDropped) {
   auto& small = world.AddRaw();
   small.Write(Hello() + OpenCall(1) + Encode(FrameType::kData, 0, 1, std::string(1, '\0') + Number(100'000) + "some"));
   for (uint32_t stream = 1; stream < 200 && !bad.ended; stream += 2) {
-    std::string part = OpenCall(stream) + Encode(FrameType::kData, 0, stream, std::string(1, '\0') + Number(kReceiveBytesMax));
+    std::string part =
+        OpenCall(stream) + Encode(FrameType::kData, 0, stream, std::string(1, '\0') + Number(kReceiveBytesMax));
     for (int i = 0; i < 10; ++i) part += Encode(FrameType::kData, 0, stream, std::string(16'000, 'x'));
     Attack(part);
     EXPECT_LE(world.server->held(), kBound + 200'000) << stream;

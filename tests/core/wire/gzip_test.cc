@@ -62,7 +62,8 @@ TEST(GzipTest, EveryCutIsNoticed) {
   const std::string whole = Compressed("some text");
   for (size_t size = 0; size < whole.size(); ++size) {
     std::string out;
-    EXPECT_EQ(Decompress(whole.substr(0, size), out), size < 10 ? Gzip::Result::kNoHeader : Gzip::Result::kCutOff) << size;
+    EXPECT_EQ(Decompress(whole.substr(0, size), out), size < 10 ? Gzip::Result::kNoHeader : Gzip::Result::kCutOff)
+        << size;
   }
 }
 

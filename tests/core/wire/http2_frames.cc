@@ -50,13 +50,13 @@ std::string Field(std::string_view name, std::string_view value, bool indexed) {
 
 std::string CallFields(std::string_view path, std::string_view without) {
   std::string out;
-  for (const auto& [name, value] : std::vector<std::pair<std::string_view, std::string_view>>{
-           {":method", "POST"},
-           {":scheme", "http"},
-           {":path", path},
-           {":authority", "a"},
-           {"content-type", "application/grpc"},
-           {"te", "trailers"}}) {
+  for (const auto& [name, value] :
+       std::vector<std::pair<std::string_view, std::string_view>>{{":method", "POST"},
+                                                                  {":scheme", "http"},
+                                                                  {":path", path},
+                                                                  {":authority", "a"},
+                                                                  {"content-type", "application/grpc"},
+                                                                  {"te", "trailers"}}) {
     if (name != without) out += Field(name, value);
   }
   return out;
@@ -79,7 +79,8 @@ std::vector<Frame> Decode(std::string_view bytes) {
 }
 
 size_t CountOf(const std::vector<Frame>& frames, FrameType type) {
-  return static_cast<size_t>(std::count_if(frames.begin(), frames.end(), [&](const Frame& f) { return f.type == type; }));
+  return static_cast<size_t>(
+      std::count_if(frames.begin(), frames.end(), [&](const Frame& f) { return f.type == type; }));
 }
 
 std::string GoAwayOf(const std::vector<Frame>& frames) {

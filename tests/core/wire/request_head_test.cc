@@ -11,8 +11,12 @@ namespace {
 using rpc::StatusCode;
 using Fields = std::vector<std::pair<std::string, std::string>>;
 
-const Fields kGood = {{":method", "POST"}, {":scheme", "http"}, {":path", "/etcdserverpb.KV/Range"},
-                      {":authority", "a"}, {"content-type", "application/grpc"}, {"te", "trailers"}};
+const Fields kGood = {{":method", "POST"},
+                      {":scheme", "http"},
+                      {":path", "/etcdserverpb.KV/Range"},
+                      {":authority", "a"},
+                      {"content-type", "application/grpc"},
+                      {"te", "trailers"}};
 
 Fields With(std::string name, std::string value) {
   Fields fields = kGood;
@@ -41,7 +45,8 @@ std::string Verdict(const Fields& fields) {
   const auto verdict = head.Judge();
   if (std::holds_alternative<MalformedHead>(verdict)) return "malformed";
   if (const auto* refusal = std::get_if<HeadRefusal>(&verdict)) {
-    return std::string(refusal->http_status) + " " + std::to_string(static_cast<int>(refusal->code)) + " " + refusal->message;
+    return std::string(refusal->http_status) + " " + std::to_string(static_cast<int>(refusal->code)) + " " +
+           refusal->message;
   }
   return "good";
 }
@@ -87,8 +92,9 @@ TEST(RequestHeadTest, RefusalsHaveEtcdsWords) {
   EXPECT_EQ(Verdict(Without(":authority")), "400 13 no host or :authority header present");
   Fields two_hosts = With("host", "b");
   two_hosts.emplace_back("host", "c");
-  EXPECT_EQ(Verdict(two_hosts),
-            "400 13 num values of :authority: 1, num values of host: 2, both must only have 1 value as per HTTP/2 spec");
+  EXPECT_EQ(
+      Verdict(two_hosts),
+      "400 13 num values of :authority: 1, num values of host: 2, both must only have 1 value as per HTTP/2 spec");
   EXPECT_EQ(Verdict(Replaced("content-type", "Application/grpc")),
             "415 3 invalid gRPC request content-type \"Application/grpc\"");
   EXPECT_EQ(Verdict(With("grpc-timeout", "-1S")),
