@@ -27,7 +27,7 @@ namespace detcd::scenario {
 namespace {
 
 constexpr uint64_t kSeedMax = (uint64_t{1} << 63) - 1;
-constexpr uint32_t kSchemaVersion = 1;
+constexpr uint32_t kSchemaVersion = 2;
 constexpr int kExitInterrupted = 128 + SIGINT;  // as a shell says it
 
 std::optional<uint64_t> ParseNumber(std::string_view text) {
@@ -48,7 +48,9 @@ bool IsTraced() {
 // What to do about a failure: a run that was two runs is compared, any other is run again.
 std::string ReplayOfFailure(const std::string& program, const SeedReport& report, FidelityChoice fidelity) {
   if (report.property() != kDivergence) return ReplayOfSeed(program, report.seed(), fidelity);
-  return absl::StrFormat("%s diverge --seed %d --fidelity %s", Quoted(program), report.seed(), FidelityText(fidelity));
+  std::string command = absl::StrFormat("%s diverge --seed %d --fidelity %s", Quoted(program), report.seed(), FidelityText(fidelity));
+  if (report.equal_events() != 0) command += absl::StrFormat(" --after %d", report.equal_events());
+  return command;
 }
 
 // The places of AllProbes that were reached since the last call in this process.
@@ -220,7 +222,7 @@ namespace {
 class Campaign final : public SweepListener {
  public:
   Campaign(const SweepCommand& command, uint32_t jobs)
-      : command_(command), screen_({.seeds = command.seeds.last - command.seeds.first + 1, .jobs = jobs, .wall_ns_max = command.wall_ns_max}) {
+      : command_(command), screen_({.seeds = command.seeds.last - command.seeds.first + 1, .jobs = jobs, .wall_ns_max = command.wall_ns_max, .victims = command.victims}) {
     if (!command.digests_file.empty()) digests_.emplace(command.digests_file);
     if (!command.json_file.empty()) json_.emplace(command.json_file);
     report_.set_schema_version(kSchemaVersion);
@@ -335,6 +337,7 @@ int RunDiverge(const DivergeCommand& command) {
   }
   DivergeOptions options;
   if (command.checkpoint_interval != 0) options.checkpoint_interval = command.checkpoint_interval;
+  options.after = command.after;
   const Comparison comparison = Diverge(a, b, options);
   if (comparison.likeness == Likeness::kUnknown) throw UsageError{"diverge: " + comparison.story};
   std::printf("%s", comparison.story.c_str());

@@ -58,6 +58,7 @@ struct SweepCommand {
   std::string json_file;           // empty: none
   std::string digests_file;
   uint64_t failures_max = 0;       // 0: no bound
+  bool victims = false;            // tells whom each kind of fault hit
   bool twice = false;              // every seed is run twice, not a share of them
 };
 
@@ -71,6 +72,7 @@ struct DivergeCommand {
   std::string binary_a;            // empty: this program
   std::string binary_b;
   uint64_t checkpoint_interval = 0;
+  std::optional<uint64_t> after;   // both are known to be equal up to this event
 };
 
 // One side of a comparison, told to the process that compares.

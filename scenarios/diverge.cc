@@ -171,6 +171,9 @@ class DivergeSearch {
       : sides_{&a, &b}, options_(options) {}
 
   Comparison Go() {
+    if (options_.after.has_value()) {
+      if (std::optional<Comparison> found = Narrow({.number = *options_.after}, sim::kCheckpointInterval)) return *found;
+    }
     for (uint32_t attempt = 0; attempt < options_.attempts; ++attempt) {
       if (!Run({.every = options_.checkpoint_interval})) return {Likeness::kUnknown, trouble_};
       const Child& a = children_[0];
@@ -185,7 +188,7 @@ class DivergeSearch {
                 absl::StrFormat("equal: %d events, digest %016x; the run %s\n", end.number, end.digest, EndText(a))};
       }
       const Checkpoint base = equal == 0 ? Checkpoint{} : checkpoints[equal - 1];
-      if (std::optional<Comparison> found = Narrow(base)) return *found;
+      if (std::optional<Comparison> found = Narrow(base, options_.checkpoint_interval)) return *found;
     }
     return Unsteady();
   }
@@ -201,16 +204,19 @@ class DivergeSearch {
     return true;
   }
 
-  // Finds the first different event of the interval after `base`. nullopt: this time they did not part there.
-  std::optional<Comparison> Narrow(const Checkpoint& base) {
-    if (!Run({.first = base.number + 1, .last = base.number + options_.checkpoint_interval})) {
+  // Finds the first different event of the `interval` events after `base`, whose digest is zero where it is not known.
+  // nullopt: this time they did not part there.
+  std::optional<Comparison> Narrow(const Checkpoint& base, uint64_t interval) {
+    if (!Run({.first = base.number + 1, .last = base.number + interval})) {
       return Comparison{Likeness::kUnknown, trouble_};
     }
     const Child& a = children_[0];
     const Child& b = children_[1];
     for (const Child& child : children_) {
       const auto& checkpoints = child.stream.checkpoints;
-      if (base.number > 0 && (checkpoints.empty() || checkpoints[0] != base)) return std::nullopt;
+      if (base.number == 0) continue;
+      if (checkpoints.empty() || checkpoints[0] != a.stream.checkpoints[0]) return std::nullopt;
+      if (base.digest != 0 && checkpoints[0] != base) return std::nullopt;
     }
     const auto& a_events = a.stream.events;
     const auto& b_events = b.stream.events;

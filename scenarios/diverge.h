@@ -2,13 +2,14 @@
 // what it follows from. Each side is a program that tells its run as an event stream (event_stream.h), so that two
 // builds, two scenarios, or one run under two surroundings are compared alike.
 //
-// The first pass takes a digest every so many events; digests roll, so the runs part between the last equal checkpoint
+// The first pass, left out where a sweep already knows the interval, takes a digest every so many events; digests roll, so the runs part between the last equal checkpoint
 // and the first different one. The second pass tells that interval event by event. A third follows the causes
 // backwards. Each pass runs each side anew: what does not repeat itself, even on one side, is seen, tried again, and
 // then said.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -24,6 +25,7 @@ struct RunSide {
 
 struct DivergeOptions {
   uint64_t checkpoint_interval = 1'024;  // events
+  std::optional<uint64_t> after;         // the first look is at the sim::kCheckpointInterval events after this one
   uint32_t parents_max = 3;              // causes told of each side, backwards
   uint32_t attempts = 4;                 // at an interval that differs once and then does not
 };

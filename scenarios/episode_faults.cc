@@ -116,7 +116,7 @@ int64_t EpisodeFaults::EndOf(const Episode& episode) const {
 // --- Standing settings ---
 
 void EpisodeFaults::ArmSettings() {
-  sim::Effects& effects = universe_.effects();
+  sim::EffectLedger& effects = universe_.effects();
   const Links& links = scenario_.links();
   if (links.delay().kind() == Law::BIMODAL && links.delay().slow_ppm() > 0) effects.Armed(FaultKind::kDelaySpike);
   if (world_.members() > 1) ArmLoss(links.loss_ppm(), links.duplicate_ppm());
@@ -130,7 +130,7 @@ void EpisodeFaults::ArmSettings() {
 
 // Loss and duplication of peer messages; bytes of streams can only be late, and in the end reset.
 void EpisodeFaults::ArmLoss(uint32_t loss_ppm, uint32_t duplicate_ppm) {
-  sim::Effects& effects = universe_.effects();
+  sim::EffectLedger& effects = universe_.effects();
   if (loss_ppm > 0) effects.Armed(IsWire() ? FaultKind::kSegmentLoss : FaultKind::kMessageLoss);
   if (duplicate_ppm == 0 || IsWire()) return;
   effects.Armed(FaultKind::kMessageDuplicate);
@@ -138,7 +138,7 @@ void EpisodeFaults::ArmLoss(uint32_t loss_ppm, uint32_t duplicate_ppm) {
 }
 
 void EpisodeFaults::ArmPowerLoss() {
-  sim::Effects& effects = universe_.effects();
+  sim::EffectLedger& effects = universe_.effects();
   effects.Armed(FaultKind::kPowerLoss);
   effects.Armed(FaultKind::kSectorLost);
   effects.Armed(FaultKind::kSizeLost);

@@ -107,6 +107,7 @@ Action AddSweep(CLI::App& app, const std::string& program) {
   app.add_option("--json", command->json_file, "Write the report to this file (SweepReport of sweep.proto)");
   app.add_option("--digests", command->digests_file, "Write `seed digest`, one a line, to this file");
   app.add_option("--failures-max", command->failures_max, "End at the seed with this failure; default: no bound");
+  app.add_flag("--victims", command->victims, "Tell whom each kind of fault hit, by role and phase; the JSON always does");
   app.add_flag("--twice", command->twice, "Run every seed twice, under two surroundings; default: one seed in 64");
   return [=] {
     command->fidelity = ParseFidelity(texts->fidelity);
@@ -125,6 +126,7 @@ Action AddDiverge(CLI::App& app, const std::string& program) {
   app.add_option("--binary-b", command->binary_b, "A detcd-sim that runs side B; default: this one");
   app.add_option("--every", command->checkpoint_interval, "Events between two checkpoints")
       ->check(CLI::Range(1u, kCheckpointIntervalMax));
+  app.add_option("--after", command->after, "Look first right after this event, up to which a sweep found them equal");
   return [=] {
     subject->Fill(*command);
     return RunDiverge(*command);

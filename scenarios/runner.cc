@@ -176,6 +176,7 @@ class Run final : private EpisodeListener {
     sim::SimUniverse& universe = world_.universe();
     const sim::WorldCounts& counts = world_.counts();
     return {.digest = universe.digest(),
+            .checkpoints = universe.queue().checkpoints(),
             .events = universe.queue().popped(),
             .events_by_kind = universe.queue().popped_by_kind(),
             .virtual_ms = static_cast<uint64_t>(universe.now() / 1'000'000),
@@ -184,7 +185,7 @@ class Run final : private EpisodeListener {
             .unknown = counts.unknown,
             .refused = counts.refused,
             .leader_changes = counts.leader_changes,
-            .effects = universe.effects()};
+            .effects = universe.effects().counts()};
   }
 
   RunResult Stopped() {

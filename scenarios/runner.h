@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "checker/observation.h"
 #include "scenarios/scenario.pb.h"
@@ -44,6 +45,7 @@ struct RunResult {
   std::optional<checker::Violation> violation;
   std::string story;            // for people, several lines; empty when fine
   uint64_t digest = 0;          // of all events
+  std::vector<uint64_t> checkpoints;  // digests after each sim::kCheckpointInterval of them
   uint64_t events = 0;
   sim::EventCounts events_by_kind{};
   uint64_t virtual_ms = 0;
@@ -52,7 +54,7 @@ struct RunResult {
   uint64_t unknown = 0;
   uint64_t refused = 0;
   uint64_t leader_changes = 0;
-  sim::Effects effects;
+  sim::EffectCounts effects;
 };
 
 // kInvalid scenarios (CheckScenario) must not get here.

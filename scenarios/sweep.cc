@@ -1,5 +1,6 @@
 #include "scenarios/sweep.h"
 
+#include <algorithm>
 #include <cerrno>
 #include <csignal>
 #include <deque>
@@ -16,6 +17,7 @@
 #include "core/base/digest.h"
 #include "scenarios/runner.h"
 #include "scenarios/worker.h"
+#include "sim/event_queue.h"
 
 namespace detcd::scenario {
 namespace {
@@ -62,6 +64,13 @@ size_t TwinWorkers(const SweepOptions& options) {
 
 bool Ended(const SeedReport& report) { return report.verdict() != static_cast<uint32_t>(Verdict::kCrash); }
 
+// How many events are known to be equal at the beginning of two runs.
+uint64_t EqualEvents(const SeedReport& first, const SeedReport& second) {
+  const auto& a = first.checkpoints();
+  const auto& b = second.checkpoints();
+  return sim::kCheckpointInterval * static_cast<uint64_t>(std::mismatch(a.begin(), a.end(), b.begin(), b.end()).first - a.begin());
+}
+
 // The report of a seed that was run twice.
 SeedReport Compare(SeedReport first, const SeedReport& second) {
   if (first.digest() == second.digest() && first.verdict() == second.verdict()) return first;
@@ -69,8 +78,11 @@ SeedReport Compare(SeedReport first, const SeedReport& second) {
   first.set_property(std::string(kDivergence));
   first.set_signature("divergence: the same seed, run twice, was two runs");
   if (Ended(first) && Ended(second)) {
-    first.set_sentence(absl::StrFormat("two runs of one seed have the digests %016x and %016x, %d and %d events", first.digest(),
-                                       second.digest(), first.events(), second.events()));
+    const uint64_t equal = EqualEvents(first, second);
+    first.set_equal_events(equal);
+    first.set_sentence(absl::StrFormat("two runs of one seed have the digests %016x and %016x, %d and %d events, and part between "
+                                       "the events %d and %d", first.digest(), second.digest(), first.events(), second.events(),
+                                       equal, equal + sim::kCheckpointInterval));
   } else {
     first.set_sentence("one of two runs died: " + (Ended(first) ? second : first).sentence());
   }

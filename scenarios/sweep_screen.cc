@@ -1,11 +1,14 @@
 #include "scenarios/sweep_screen.h"
 
+#include <algorithm>
+#include <array>
 #include <cstdio>
 
 #include <unistd.h>
 
 #include "absl/strings/str_format.h"
 #include "scenarios/build_id.h"
+#include "sim/faults/effects.h"
 
 namespace detcd::scenario {
 namespace {
@@ -22,6 +25,47 @@ std::string TimeText(double seconds) {
 }
 
 double PerSecond(uint64_t count, double seconds) { return seconds > 0 ? static_cast<double>(count) / seconds : 0; }
+
+std::string FaultsText(const SweepReport& report) {
+  std::string text = absl::StrFormat("%-18s %9s %10s %9s %12s %10s %9s\n", "fault", "armed", "effective", "changing",
+                                     "seeds armed", "effective", "changing");
+  for (const Fault& fault : report.faults()) {
+    std::string_view word;
+    if (fault.inert()) word = "  INERT: armed, and never any change of state";
+    if (fault.dead()) word = "  DEAD: armed, and never any effect";
+    absl::StrAppendFormat(&text, "  %-16s %9d %10d %9d %12d %10d %9d%s\n", fault.kind(), fault.armed(), fault.effective(),
+                          fault.changing(), fault.seeds_armed(), fault.seeds_effective(), fault.seeds_changing(), word);
+  }
+  return text;
+}
+
+// One row for each kind and phase, one column for each role: effective/changing.
+std::string VictimsText(const SweepReport& report) {
+  constexpr size_t kRoles = sim::kVictimRoleCount;
+  std::string text = absl::StrFormat("%-18s %-8s", "effective/changing", "phase");
+  for (size_t role = 0; role < kRoles; ++role) {
+    absl::StrAppendFormat(&text, " %15s", sim::VictimRoleName(static_cast<sim::VictimRole>(role)));
+  }
+  text += "\n";
+  for (const Fault& fault : report.faults()) {
+    for (size_t phase = 0; phase < sim::kPhaseCount; ++phase) {
+      const std::string_view phase_name = sim::PhaseName(static_cast<sim::Phase>(phase));
+      std::array<std::string, kRoles> cells;
+      for (const Victims& victims : fault.victims()) {
+        if (victims.phase() != phase_name) continue;
+        for (size_t role = 0; role < kRoles; ++role) {
+          if (victims.role() != sim::VictimRoleName(static_cast<sim::VictimRole>(role))) continue;
+          cells[role] = absl::StrFormat("%d/%d", victims.effective(), victims.changing());
+        }
+      }
+      if (std::ranges::all_of(cells, [](const std::string& cell) { return cell.empty(); })) continue;
+      absl::StrAppendFormat(&text, "  %-16s %-8s", fault.kind(), phase_name);
+      for (const std::string& cell : cells) absl::StrAppendFormat(&text, " %15s", cell.empty() ? "-" : cell);
+      text += "\n";
+    }
+  }
+  return text;
+}
 
 void Say(const std::string& text) { std::fwrite(text.data(), 1, text.size(), stdout); }
 
@@ -86,11 +130,8 @@ void SweepScreen::ShowSummary(const SweepReport& report, bool interrupted) {
   Say(absl::StrFormat(", %.0f events\nCPU time    %.1f s\n", PerSecond(totals.events(), cpu), cpu));
   Say(CountsText(totals.events(), totals.virtual_ms(), totals.operations(), totals.answered(), totals.refused(), totals.unknown(),
                  totals.leader_changes()) + "\n");
-  Say(absl::StrFormat("%-18s %12s %12s %12s %12s\n", "fault", "armed", "effective", "seeds armed", "effective"));
-  for (const Fault& fault : report.faults()) {
-    Say(absl::StrFormat("  %-16s %12d %12d %12d %12d%s\n", fault.kind(), fault.armed(), fault.effective(), fault.seeds_armed(),
-                        fault.seeds_effective(), fault.dead() ? "  DEAD: armed, and never any effect" : ""));
-  }
+  Say(FaultsText(report));
+  if (plan_.victims) Say(VictimsText(report));
   if (report.probes_never_reached_size() > 0) {
     Say(absl::StrFormat("probes never reached (%d):\n", report.probes_never_reached_size()));
     for (const std::string& probe : report.probes_never_reached()) Say("  " + probe + "\n");

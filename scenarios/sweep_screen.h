@@ -14,6 +14,7 @@ struct SweepPlan {
   uint64_t seeds = 0;
   uint32_t jobs = 1;
   int64_t wall_ns_max = 0;  // 0: no bound
+  bool victims = false;     // a table of whom each kind hit
 };
 
 class SweepScreen {

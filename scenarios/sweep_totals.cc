@@ -12,6 +12,23 @@ namespace {
 // Stands for the digest of a run that has none.
 constexpr uint64_t kNoDigest = 0xDEAD;
 
+// Every kind of fault with every victim, in the order of a report.
+template <class Visit>
+void ForEachVictim(Visit visit) {
+  for (size_t kind = 0; kind < sim::kFaultKindCount; ++kind) {
+    for (size_t role = 0; role < sim::kVictimRoleCount; ++role) {
+      for (size_t phase = 0; phase < sim::kPhaseCount; ++phase) {
+        visit(static_cast<sim::FaultKind>(kind),
+              sim::Victim{.role = static_cast<sim::VictimRole>(role), .phase = static_cast<sim::Phase>(phase)});
+      }
+    }
+  }
+}
+
+constexpr size_t kVictimCells = sim::kFaultKindCount * sim::kVictimRoleCount * sim::kPhaseCount;
+
+bool IsInert(uint64_t armed, uint64_t changing) { return armed >= kInertFaultArmedMin && changing == 0; }
+
 }  // namespace
 
 std::string_view VerdictName(Verdict verdict) {
@@ -40,6 +57,7 @@ SeedReport MakeReport(const RunResult& result) {
   }
   report.set_story(result.story);
   report.set_digest(result.digest);
+  for (const uint64_t digest : result.checkpoints) report.add_checkpoints(digest);
   report.set_events(result.events);
   for (const uint64_t count : result.events_by_kind) report.add_events_by_kind(count);
   report.set_virtual_ms(result.virtual_ms);
@@ -50,8 +68,11 @@ SeedReport MakeReport(const RunResult& result) {
   report.set_leader_changes(result.leader_changes);
   for (size_t i = 0; i < sim::kFaultKindCount; ++i) {
     report.add_armed(result.effects.armed(static_cast<sim::FaultKind>(i)));
-    report.add_effective(result.effects.effective(static_cast<sim::FaultKind>(i)));
   }
+  ForEachVictim([&](sim::FaultKind kind, sim::Victim victim) {
+    report.add_effective(result.effects.effective(kind, victim));
+    report.add_changing(result.effects.changing(kind, victim));
+  });
   return report;
 }
 
@@ -71,16 +92,37 @@ void SweepTotals::Add(const SeedReport& report) {
   totals_.set_refused(totals_.refused() + report.refused());
   totals_.set_leader_changes(totals_.leader_changes() + report.leader_changes());
   (report.wire() ? wire_cpu_ns_ : direct_cpu_ns_) += report.cpu_ns();
-  for (size_t i = 0; i < kinds_.size() && static_cast<int>(i) < report.armed_size(); ++i) {
-    const uint64_t armed = report.armed(static_cast<int>(i));
-    const uint64_t effective = report.effective(static_cast<int>(i));
-    kinds_[i].armed += armed;
-    kinds_[i].effective += effective;
-    kinds_[i].seeds_armed += armed > 0 ? 1 : 0;
-    kinds_[i].seeds_effective += effective > 0 ? 1 : 0;
-  }
+  AddEffects(report);
   for (uint32_t probe : report.probes()) {
     if (probe < probes_.size()) probes_[probe] = true;
+  }
+}
+
+// A report without counts is that of a death.
+void SweepTotals::AddEffects(const SeedReport& report) {
+  if (report.armed_size() != int{sim::kFaultKindCount} || report.effective_size() != int{kVictimCells} ||
+      report.changing_size() != int{kVictimCells}) {
+    return;
+  }
+  sim::EffectCounts seed;
+  int cell = 0;
+  ForEachVictim([&](sim::FaultKind kind, sim::Victim victim) {
+    seed.Effective(kind, victim, report.effective(cell));
+    seed.Changing(kind, victim, report.changing(cell));
+    victims_.Effective(kind, victim, report.effective(cell));
+    victims_.Changing(kind, victim, report.changing(cell));
+    ++cell;
+  });
+  for (size_t i = 0; i < kinds_.size(); ++i) {
+    const uint64_t armed = report.armed(static_cast<int>(i));
+    const uint64_t effective = seed.effective(static_cast<sim::FaultKind>(i));
+    const uint64_t changing = seed.changing(static_cast<sim::FaultKind>(i));
+    kinds_[i].armed += armed;
+    kinds_[i].effective += effective;
+    kinds_[i].changing += changing;
+    kinds_[i].seeds_armed += armed > 0 ? 1 : 0;
+    kinds_[i].seeds_effective += effective > 0 ? 1 : 0;
+    kinds_[i].seeds_changing += changing > 0 ? 1 : 0;
   }
 }
 
@@ -88,13 +130,17 @@ int SweepTotals::ExitCode() const {
   for (size_t code = 1; code < verdicts_.size(); ++code) {
     if (verdicts_[code] > 0) return static_cast<int>(code);
   }
-  return std::any_of(kinds_.begin(), kinds_.end(), IsDead) ? static_cast<int>(Verdict::kUndetermined) : 0;
+  const bool useless = std::any_of(kinds_.begin(), kinds_.end(),
+                                   [](const Kind& kind) { return IsDead(kind) || IsInert(kind.armed, kind.changing); });
+  return useless ? static_cast<int>(Verdict::kUndetermined) : 0;
 }
 
 uint64_t SweepTotals::failures() const { return totals_.seeds() - verdicts_[0]; }
 
 std::vector<Fault> SweepTotals::Faults() const {
   std::vector<Fault> faults;
+  faults.reserve(kinds_.size());
+  std::array<Fault*, sim::kFaultKindCount> index{};
   for (size_t i = 0; i < kinds_.size(); ++i) {
     if (kinds_[i].armed == 0 && kinds_[i].effective == 0) continue;
     Fault fault;
@@ -104,8 +150,20 @@ std::vector<Fault> SweepTotals::Faults() const {
     fault.set_seeds_armed(kinds_[i].seeds_armed);
     fault.set_seeds_effective(kinds_[i].seeds_effective);
     fault.set_dead(IsDead(kinds_[i]));
+    fault.set_changing(kinds_[i].changing);
+    fault.set_seeds_changing(kinds_[i].seeds_changing);
+    fault.set_inert(IsInert(kinds_[i].armed, kinds_[i].changing));
     faults.push_back(std::move(fault));
+    index[i] = &faults.back();
   }
+  ForEachVictim([&](sim::FaultKind kind, sim::Victim victim) {
+    if (victims_.effective(kind, victim) == 0) return;
+    Victims& told = *index[static_cast<size_t>(kind)]->add_victims();
+    told.set_role(std::string(sim::VictimRoleName(victim.role)));
+    told.set_phase(std::string(sim::PhaseName(victim.phase)));
+    told.set_effective(victims_.effective(kind, victim));
+    told.set_changing(victims_.changing(kind, victim));
+  });
   return faults;
 }
 

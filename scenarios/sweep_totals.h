@@ -18,6 +18,10 @@ namespace detcd::scenario {
 // fails, because what it claims to have tried it did not.
 inline constexpr uint64_t kDeadFaultArmedMin = 200;
 
+// One that was armed at least this often and never state-changing is inert, and fails the sweep too: it bites only where
+// nothing depends on it. The rarest of the swarm changes something in one of some ten times that it is armed.
+inline constexpr uint64_t kInertFaultArmedMin = 2'000;
+
 std::string_view VerdictName(Verdict verdict);
 
 // What a run says, as the report of its seed.
@@ -45,9 +49,13 @@ class SweepTotals {
   void FillIn(SweepReport& report) const;
 
  private:
+  void AddEffects(const SeedReport& report);
+
   struct Kind {
     uint64_t armed = 0;
-    uint64_t effective = 0;
+    uint64_t effective = 0;  // of all victims
+    uint64_t changing = 0;
+    uint64_t seeds_changing = 0;
     uint64_t seeds_armed = 0;
     uint64_t seeds_effective = 0;
   };
@@ -57,6 +65,7 @@ class SweepTotals {
   Digest digest_;
   std::array<uint64_t, 5> verdicts_{};
   std::array<Kind, sim::kFaultKindCount> kinds_{};
+  sim::EffectCounts victims_;
   std::vector<bool> probes_;  // by place in AllProbes
   uint64_t direct_cpu_ns_ = 0;
   uint64_t wire_cpu_ns_ = 0;

@@ -72,6 +72,7 @@ bool EventQueue::Pop(Event& event) {
   Free(top.slot);
   CHECK(top.time >= now_);
   now_ = top.time;
+  if (popped_ != 0 && popped_ % kCheckpointInterval == 0) checkpoints_.push_back(digest_.value());
   ++popped_;
   ++popped_by_kind_[static_cast<size_t>(event.kind)];
   digest_.Add(static_cast<uint64_t>(top.time));

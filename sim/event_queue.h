@@ -67,6 +67,9 @@ struct EventId {
   uint32_t generation = 0;
 };
 
+// How often the rolling digest is kept: two runs that differ are known to part within so many events, at no further run.
+inline constexpr uint64_t kCheckpointInterval = 4'096;
+
 class EventQueue {
  public:
   // Hears each event before it is handled. May not touch the queue.
@@ -99,6 +102,8 @@ class EventQueue {
   uint64_t popped() const { return popped_; }
   const EventCounts& popped_by_kind() const { return popped_by_kind_; }
   uint64_t digest() const { return digest_.value(); }
+  // After each kCheckpointInterval events that a further one followed.
+  const std::vector<uint64_t>& checkpoints() const { return checkpoints_; }
   size_t size() const { return heap_.size() - stale_; }
 
  private:
@@ -136,6 +141,7 @@ class EventQueue {
   size_t stale_ = 0;  // entries of heap_ whose slot was freed by Cancel
   uint32_t free_ = kNoSlot;
   Digest digest_;
+  std::vector<uint64_t> checkpoints_;
   Sink sink_ = nullptr;
   void* sink_context_ = nullptr;
   std::vector<Entry> heap_;  // 4-ary: half the levels of a binary heap, children share cache lines

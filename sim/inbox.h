@@ -11,13 +11,13 @@ namespace detcd::sim {
 
 // The state that everything in one world shares.
 struct SimContext {
-  explicit SimContext(uint64_t s) : seed(s), queue(s) {}
+  SimContext(uint64_t s, uint32_t endpoints) : seed(s), queue(s), effects(queue, endpoints) {}
 
   KeyedRandom Random(std::string_view label) const { return KeyedRandom(seed, label); }
 
   uint64_t seed;
   EventQueue queue;
-  Effects effects;
+  EffectLedger effects;
 };
 
 enum class ItemKind : uint8_t {

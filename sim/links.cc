@@ -22,7 +22,7 @@ void Links::Unblock(EndpointId from, EndpointId to, FaultKind why) {
   if (count > 0) --count;  // Heal may have come between
 }
 
-void Links::CountHeld(EndpointId from, EndpointId to, Effects& effects) const {
+void Links::CountHeld(EndpointId from, EndpointId to, const Effects& effects) const {
   if (from == to) return;
   const Blocked& blocked = blocked_[Index(from, to)];
   for (size_t kind = 0; kind < blocked.size(); ++kind) {

@@ -21,11 +21,11 @@ struct LinkLaw {
   uint32_t message_reorder_permille = 0;  // a message may overtake earlier ones
 
   // A delivery takes `drawn`, of `delay`.
-  void CountDelay(Duration drawn, Effects& effects) const {
+  void CountDelay(Duration drawn, const Effects& effects) const {
     if (slow) {
-      effects.Effective(FaultKind::kSlowLink);
+      effects.Effective(FaultKind::kSlowLink, drawn);
     } else if (IsSlowMode(delay, drawn)) {
-      effects.Effective(FaultKind::kDelaySpike);
+      effects.Effective(FaultKind::kDelaySpike, drawn);
     }
   }
 };
@@ -45,7 +45,7 @@ class Links {
   void Block(EndpointId from, EndpointId to, FaultKind why);
   void Unblock(EndpointId from, EndpointId to, FaultKind why);
   // Something was held or lost on this way: counts it for each kind that blocks it.
-  void CountHeld(EndpointId from, EndpointId to, Effects& effects) const;
+  void CountHeld(EndpointId from, EndpointId to, const Effects& effects) const;
   // Gives one direction a law of its own.
   void SetLaw(EndpointId from, EndpointId to, const LinkLaw& law);
   // Unblocks everything and gives all links the law they started with.

@@ -18,6 +18,10 @@ EntryMark MarkOf(const raft::Entry& entry) {
 
 void MemberWatcher::Started(uint32_t incarnation) {
   seen_.incarnation = incarnation;
+  if (recovered_) {
+    last_before_ = LogIndex(shadow_.size());
+    mark_before_ = shadow_.empty() ? EntryMark() : shadow_.back();
+  }
   recovered_ = false;
   shadow_.clear();
 }
@@ -27,12 +31,16 @@ void MemberWatcher::Observe(const member::Member& member, Instant local, checker
   if (raft == nullptr) return;
   seen_.started = !recovered_;
   recovered_ = true;
+  const auto role = static_cast<checker::Role>(raft->role.index());
+  const MemberId leader = raft->LeaderId();
+  changed_ = seen_.term != raft->term || seen_.voted_for != raft->voted_for ||
+             (!seen_.started && (seen_.role != role || seen_.leader != leader));
   seen_.local_time = local;
   seen_.term = raft->term;
   seen_.voted_for = raft->voted_for;
   static_assert(std::variant_size_v<decltype(raft->role)> == 4);  // in the order of checker::Role
-  seen_.role = static_cast<checker::Role>(raft->role.index());
-  seen_.leader = raft->LeaderId();
+  seen_.role = role;
+  seen_.leader = leader;
   seen_.durable_index = raft->log.durable_index();
   seen_.commit_index = raft->commit_index;
   seen_.applied_index = raft->applied_index;
@@ -52,6 +60,7 @@ void MemberWatcher::TakeLog(const raft::RaftLog& log) {
   if (!seen_.started && last.value == shadow_.size() && (shadow_.empty() || shadow_.back().term == log.last_term())) return;
   uint64_t same = std::min<uint64_t>(last.value, shadow_.size());
   while (same > 0 && shadow_[same - 1].term != *log.TermAt(LogIndex(same))) --same;
+  changed_ |= same < shadow_.size();
   shadow_.resize(same);
   const LogIndex first_in_memory = log.first_in_memory();
   for (LogIndex index(same + 1); index <= last; ++index) {
@@ -62,6 +71,9 @@ void MemberWatcher::TakeLog(const raft::RaftLog& log) {
       CHECK(index.value <= committed_.marks.size());
       shadow_.push_back({.term = *log.TermAt(index), .digest = committed_.marks[index.value - 1].digest});
     }
+  }
+  if (seen_.started && !last_before_.IsZero()) {
+    changed_ |= last < last_before_ || shadow_[last_before_.value - 1] != mark_before_;
   }
   seen_.changed_from = LogIndex(same + 1);
   seen_.changed = std::span<const EntryMark>(shadow_).subspan(same);

@@ -28,6 +28,9 @@ class MemberWatcher {
 
   // As last observed.
   const checker::MemberObservation& seen() const { return seen_; }
+  // Whether it was then other than before in what only trouble changes once a leader is known: term, vote, role, leader,
+  // entries of its log lost or replaced. First of an incarnation: other than the last one in term, vote or such entries.
+  bool changed() const { return changed_; }
   bool recovered() const { return recovered_; }
 
  private:
@@ -38,6 +41,10 @@ class MemberWatcher {
   checker::MemberObservation seen_;
   std::vector<checker::EntryMark> shadow_;  // of index 1 and on
   bool recovered_ = false;                  // observed in this incarnation
+  bool changed_ = false;
+  // The end of the log as the last incarnation that was observed had it.
+  LogIndex last_before_;
+  checker::EntryMark mark_before_;
 };
 
 // All keys of the member's store, in key order.

@@ -150,10 +150,10 @@ void SimFiles::Start(Handle& handle, uint64_t id) {
   if (operation.call == Call::kWrite) law = &knobs_.write;
   if (operation.call == Call::kSync || operation.call == Call::kSyncFolder) law = &knobs_.sync;
   const Duration latency = DrawDelay(*law, random_);
-  if (law == &knobs_.sync && IsSlowMode(*law, latency)) context_.effects.Effective(FaultKind::kSlowSync);
+  if (law == &knobs_.sync && IsSlowMode(*law, latency)) context_.effects.At(endpoint_).Effective(FaultKind::kSlowSync, latency);
   int64_t at = inboxes_.TrueNow(endpoint_) + latency.nanos;
   if (at < stalled_until_) {
-    context_.effects.Effective(FaultKind::kSyncStall);
+    context_.effects.At(endpoint_).Effective(FaultKind::kSyncStall, Nanos(stalled_until_ - context_.queue.now()));
     at = stalled_until_;
   }
   Digest fingerprint;
@@ -171,7 +171,7 @@ void SimFiles::OnEvent(const Event& event) {
   Handle* handle = Find(id);
   if (handle == nullptr) return;
   if (context_.queue.now() < stalled_until_) {  // the stall began while the call was under way
-    context_.effects.Effective(FaultKind::kSyncStall);
+    context_.effects.At(endpoint_).Effective(FaultKind::kSyncStall, Nanos(stalled_until_ - context_.queue.now()));
     context_.queue.Push(stalled_until_, id, event);
     return;
   }
@@ -234,13 +234,16 @@ bool SimFiles::EndIncarnation() {
   return pending;
 }
 
-void SimFiles::Crash(Survival survival) { disk_.Crash(crash_random_, context_.effects, survival); }
+void SimFiles::Crash(Survival survival) {
+  Effects effects = context_.effects.At(endpoint_);
+  disk_.Crash(crash_random_, effects, survival);
+}
 
 // --- What calls do ---
 
 bool SimFiles::Fails(uint32_t permille, FaultKind kind) {
   if (permille == 0 || !random_.Chance(permille, 1000)) return false;
-  context_.effects.Effective(kind);
+  context_.effects.At(endpoint_).Effective(kind);
   return true;
 }
 
@@ -370,7 +373,7 @@ FileResult SimFiles::ExecuteFile(Handle& handle, Operation& operation) {
   }
   const auto space = [&](bool enough) -> FileResult {
     if (enough) return {};
-    context_.effects.Effective(FaultKind::kNoSpace);
+    context_.effects.At(endpoint_).Effective(FaultKind::kNoSpace);
     return {.error = IoError::kNoSpace};
   };
   switch (operation.call) {
@@ -394,7 +397,8 @@ FileResult SimFiles::ExecuteFile(Handle& handle, Operation& operation) {
       return {};
     case Call::kSync:
       if (knobs_.sync_error_permille > 0 && random_.Chance(knobs_.sync_error_permille, 1000)) {
-        inode.SyncFailed(random_, context_.effects);
+        Effects effects = context_.effects.At(endpoint_);
+        inode.SyncFailed(random_, effects);
         return {.error = IoError::kDevice};
       }
       inode.Synced();

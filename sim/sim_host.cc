@@ -120,7 +120,7 @@ bool SimHost::RunNext() {
   EventQueue& queue = parts_.context.queue;
   if (stopped_) return false;
   if (queue.now() < paused_until_) {
-    parts_.context.effects.Effective(FaultKind::kPause);
+    parts_.context.effects.At(endpoint_).Effective(FaultKind::kPause, Nanos(paused_until_ - queue.now()));
     ScheduleRun(paused_until_);
     return false;
   }
@@ -190,7 +190,7 @@ void SimHost::SetTurnListener(TurnListener& listener) {
 Instant SimHost::Now() {
   const ProcessorKnobs& knobs = parts_.knobs;
   if (knobs.stall_permille > 0 && random_.Chance(knobs.stall_permille, 1000)) {
-    parts_.context.effects.Effective(FaultKind::kPause);
+    parts_.context.effects.At(endpoint_).Effective(FaultKind::kPause);
     lag_ += DrawDelay(knobs.stall, random_).nanos;
   }
   // A clock that is frozen or slowed while the code is ahead of the world must not fall.
@@ -240,11 +240,13 @@ void SimHost::FreeTimer(uint32_t slot) {
 
 void SimHost::ScheduleTimer(uint32_t slot) {
   TimerSlot& timer = timers_[slot];
+  const std::optional<int64_t> at = parts_.clock.TrueTimeOf(timer.deadline);
   if (parts_.clock.drift_ppm() != 0) {
     const bool frozen = parts_.clock.drift_ppm() == kFrozenPpm;
-    parts_.context.effects.Effective(frozen ? FaultKind::kClockFreeze : FaultKind::kClockDrift);
+    const int64_t now = parts_.context.queue.now();
+    parts_.context.effects.At(endpoint_).Effective(frozen ? FaultKind::kClockFreeze : FaultKind::kClockDrift,
+                                                   Nanos(std::max(at.value_or(now), now) - now));
   }
-  const std::optional<int64_t> at = parts_.clock.TrueTimeOf(timer.deadline);
   if (!at.has_value()) return;  // frozen: ClockChanged comes when it runs again
   timer.event = parts_.context.queue.Push(
       *at, Source(kTimerSource), {.kind = EventKind::kTimer, .target = endpoint_, .subject = slot, .value = timer.epoch});

@@ -14,7 +14,7 @@ SimMessages::SimMessages(SimContext& context, Links& links, Inboxes& inboxes)
 
 void SimMessages::Send(EndpointId from, EndpointId to, uint64_t handle, uint64_t fingerprint) {
   const LinkLaw& law = links_.Law(from, to);
-  Effects& effects = context_.effects;
+  const Effects effects = context_.effects.OnWay(from, to);
   if (links_.IsBlocked(from, to)) {
     links_.CountHeld(from, to, effects);
     Release(handle);
@@ -38,12 +38,13 @@ void SimMessages::Schedule(EndpointId from, EndpointId to, uint64_t handle, uint
   const LinkLaw& law = links_.Law(from, to);
   const Duration delay = DrawDelay(law.delay, random_);
   int64_t at = inboxes_.TrueNow(from) + delay.nanos;
-  law.CountDelay(delay, context_.effects);
+  const Effects effects = context_.effects.OnWay(from, to);
+  law.CountDelay(delay, effects);
   int64_t& last = last_arrival_[size_t{from} * links_.endpoints() + to];
   if (at < last) {
     const bool overtakes = law.message_reorder_permille > 0 && random_.Chance(law.message_reorder_permille, 1000);
     if (overtakes) {
-      context_.effects.Effective(FaultKind::kMessageReorder);
+      effects.Effective(FaultKind::kMessageReorder, Nanos(at - context_.queue.now()));
     } else {
       at = last;
     }
@@ -57,7 +58,7 @@ void SimMessages::Schedule(EndpointId from, EndpointId to, uint64_t handle, uint
 void SimMessages::OnArrival(const Event& event) {
   const auto from = static_cast<EndpointId>(event.value);
   if (links_.IsBlocked(from, event.target)) {
-    links_.CountHeld(from, event.target, context_.effects);
+    links_.CountHeld(from, event.target, context_.effects.OnWay(from, event.target));
     Release(event.subject);
     return;
   }

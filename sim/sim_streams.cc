@@ -105,7 +105,7 @@ bool SimStreams::IsCut(EndpointId from, EndpointId to) const {
 }
 
 void SimStreams::CountHeld(EndpointId from, EndpointId to) {
-  links_.CountHeld(from, to, context_.effects);
+  links_.CountHeld(from, to, context_.effects.OnWay(from, to));
   if (inboxes_.State(to) != MachineState::kUp) inboxes_.OnMissed(to);
 }
 
@@ -117,12 +117,13 @@ void SimStreams::Send(EventKind kind, uint64_t to_end, uint64_t value, int64_t d
   const LinkLaw& law = links_.Law(from, to);
   const Duration delay = DrawDelay(law.delay, random_);
   int64_t at = departure + delay.nanos;
-  law.CountDelay(delay, context_.effects);
+  const Effects effects = context_.effects.OnWay(from, to);
+  law.CountDelay(delay, effects);
   if (law.segment_loss_permille > 0) {
     uint32_t losses = 0;
     while (losses < kLossesMax && random_.Chance(law.segment_loss_permille, 1000)) ++losses;
     at += knobs_.retransmit_first.nanos * ((int64_t{1} << losses) - 1);
-    if (losses > 0) context_.effects.Effective(FaultKind::kSegmentLoss);
+    if (losses > 0) effects.Effective(FaultKind::kSegmentLoss, Nanos(at - context_.queue.now()));
     if (losses == kLossesMax) {
       PROBE("sim.loss_became_reset");
       kind = EventKind::kReset;
@@ -329,7 +330,7 @@ void SimStreams::ResetBetween(EndpointId a, EndpointId b) {
     const EndpointId first = connection.ends[0].endpoint;
     const EndpointId second = connection.ends[1].endpoint;
     if (!connection.used || !((first == a && second == b) || (first == b && second == a))) continue;
-    context_.effects.Effective(FaultKind::kStreamReset);
+    context_.effects.OnWay(first, second).Effective(FaultKind::kStreamReset);
     for (uint32_t side = 0; side < 2; ++side) {
       Close(connection, EndId(connection.generation, slot, side), IoError::kReset);
     }

@@ -11,7 +11,7 @@ constexpr uint64_t kControlSource = uint64_t{6} << 40;
 
 SimUniverse::SimUniverse(const UniverseKnobs& knobs)
     : knobs_(knobs),
-      context_(knobs.seed),
+      context_(knobs.seed, knobs.endpoints),
       links_(knobs.endpoints, knobs.link, knobs.loopback),
       streams_(context_, links_, *this, knobs.streams),
       messages_(context_, links_, *this) {
@@ -102,14 +102,15 @@ void SimUniverse::EndIncarnation(EndpointId endpoint, FaultKind why) {
   machine.state = MachineState::kProcessDown;
   noticed |= streams_.EndEndpoint(endpoint, silent);
   noticed |= machine.files.EndIncarnation();
-  machine.end_unnoticed = why;
+  machine.end_unnoticed = {.why = why, .victim = context_.effects.VictimAt(endpoint)};
   if (noticed) EndNoticed(endpoint);
+  context_.effects.Down(endpoint);
 }
 
 void SimUniverse::EndNoticed(EndpointId endpoint) {
-  std::optional<FaultKind>& why = machines_[endpoint]->end_unnoticed;
-  if (why.has_value()) context_.effects.Effective(*why);
-  why.reset();
+  std::optional<Machine::Ending>& ending = machines_[endpoint]->end_unnoticed;
+  if (ending.has_value()) context_.effects.Effective(ending->why, endpoint, ending->victim);
+  ending.reset();
 }
 
 void SimUniverse::End(EndpointId endpoint) { EndIncarnation(endpoint, FaultKind::kCrash); }
@@ -154,21 +155,21 @@ void SimUniverse::SetDrift(EndpointId endpoint, int64_t ppm) {
 }
 
 void SimUniverse::LeapClock(EndpointId endpoint, Duration by) {
-  context_.effects.Effective(FaultKind::kClockLeap);
+  context_.effects.At(endpoint).Effective(FaultKind::kClockLeap);
   Machine& machine = *machines_[endpoint];
   machine.clock.Leap(now(), by);
   if (machine.state == MachineState::kUp) machine.host->ClockChanged();
 }
 
 void SimUniverse::JumpWall(EndpointId endpoint, Duration by) {
-  context_.effects.Effective(FaultKind::kWallJump);
+  context_.effects.At(endpoint).Effective(FaultKind::kWallJump);
   machines_[endpoint]->clock.JumpWall(by);
 }
 
 bool SimUniverse::CorruptFile(EndpointId endpoint, std::string_view path, uint64_t offset, uint32_t bit) {
   const std::shared_ptr<Inode> file = disk(endpoint).Walk(path);
   if (file == nullptr || file->is_folder || !file->FlipBit(offset, bit)) return false;
-  context_.effects.Effective(FaultKind::kCorruption);
+  context_.effects.At(endpoint).Effective(FaultKind::kCorruption);
   return true;
 }
 

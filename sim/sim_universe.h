@@ -97,7 +97,7 @@ class SimUniverse final : private Inboxes {
   SimDisk& disk(EndpointId endpoint) { return machines_[endpoint]->files.disk(); }
   const SimClock& clock(EndpointId endpoint) const { return machines_[endpoint]->clock; }
 
-  Effects& effects() { return context_.effects; }
+  EffectLedger& effects() { return context_.effects; }
   TraceLog& trace() { return trace_; }
 
  private:
@@ -110,8 +110,12 @@ class SimUniverse final : private Inboxes {
     SimClock clock;
     SimFiles files;
     std::unique_ptr<SimHost> host;
-    // Of the end of the incarnation that ran last, until its effect is counted.
-    std::optional<FaultKind> end_unnoticed;
+    // Of the end of the incarnation that ran last, until its effect is counted: why, and what it was then.
+    struct Ending {
+      FaultKind why;
+      Victim victim;
+    };
+    std::optional<Ending> end_unnoticed;
   };
 
   void Enqueue(EndpointId endpoint, const InboxItem& item) override;

@@ -22,6 +22,16 @@ UniverseKnobs WithEndpoints(const WorldKnobs& knobs) {
   return universe;
 }
 
+VictimRole RoleOf(checker::Role role) {
+  switch (role) {
+    case checker::Role::kFollower: return VictimRole::kFollower;
+    case checker::Role::kPreCandidate: return VictimRole::kPreCandidate;
+    case checker::Role::kCandidate: return VictimRole::kCandidate;
+    case checker::Role::kLeader: return VictimRole::kLeader;
+  }
+  return VictimRole::kDown;
+}
+
 // `text` without its numbers, hexadecimal ids included: equal for the same trouble.
 std::string WithoutNumbers(std::string_view text) {
   std::string result;
@@ -47,6 +57,7 @@ std::string WithoutNumbers(std::string_view text) {
 
 World::World(const WorldKnobs& knobs) : knobs_(knobs), universe_(WithEndpoints(knobs)), payloads_(universe_.messages()) {
   universe_.messages().SetStore(&payloads_);
+  for (EndpointId e = 0; e < knobs_.members; ++e) universe_.effects().MakeMember(e, knobs_.member.election_timeout * 2);
   MakeSeats();
   std::vector<EndpointId> everybody;
   for (EndpointId e = 0; e < knobs_.members; ++e) everybody.push_back(e);
@@ -191,7 +202,11 @@ void World::Watch(uint32_t member) {
   Seat& seat = *seats_[member];
   if (seat.node == nullptr) return;
   seat.watcher.Observe(seat.node->member(), universe_.clock(member).Local(universe_.now()), Now(), *panel_);
+  if (!seat.watcher.recovered()) return;
   const checker::MemberObservation& seen = seat.watcher.seen();
+  EffectLedger& effects = universe_.effects();
+  if (seen.started) effects.Restarted(member, seat.watcher.changed());
+  effects.Seen(member, RoleOf(seen.role), !seen.leader.IsZero(), !seen.started && seat.watcher.changed());
   if (seen.role == checker::Role::kLeader && seen.term > last_leader_term_) {
     last_leader_term_ = seen.term;
     ++counts_.leader_changes;
@@ -221,6 +236,8 @@ void World::OnOperationEnd(checker::Operation& operation) {
     case checker::Outcome::kRefused: ++counts_.refused; break;
     case checker::Outcome::kPending: CHECK(false);
   }
+  universe_.effects().OperationEnded(knobs_.members + operation.client - 1,
+                                     operation.outcome == checker::Outcome::kAnswered);
   history_.push_back(operation);
   panel_->OnEnd(operation);
   if (operation.client > knobs_.clients) ProbeEnded(operation.client - knobs_.clients - 1, operation);
@@ -232,6 +249,7 @@ void World::BeginProbing(uint64_t first_id, Duration longest_delay, Duration lon
   CHECK(probes_.empty());
   next_probe_id_ = first_id;
   probes_.resize(knobs_.members);
+  universe_.effects().Healed();
   panel_->OnHealed(Now(), longest_delay, longest_sync);
   for (uint32_t member = 0; member < knobs_.members; ++member) {
     if (seats_[member]->lost) {

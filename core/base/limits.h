@@ -13,12 +13,16 @@ namespace detcd {
 inline constexpr size_t kRequestBytesMax = 1'572'864;              // etcd --max-request-bytes: an encoded proposal
 inline constexpr size_t kReceiveSlackBytes = 524'288;              // a received message may be this much larger
 inline constexpr size_t kReceiveBytesMax = kRequestBytesMax + kReceiveSlackBytes;
+inline constexpr size_t kTxnOpsMax = 128;                          // etcd --max-txn-ops: compares, or ops of one branch
 inline constexpr uint64_t kApplyBacklogEntriesMax = 5'000;         // commit ahead of applied: too many requests
 inline constexpr size_t kProposalsInFlightMax = 100'000;           // waiting for their apply on this member
 inline constexpr size_t kUnproposedBytesMax = 256 * 1'048'576;      // proposals that wait for a leader to be known
 inline constexpr size_t kReadsInFlightMax = 100'000;               // linearizable reads that wait for a read index
 inline constexpr size_t kReadRoundsInFlightMax = 8;                // read index rounds under way at once
 inline constexpr size_t kReadsInFlightBytesMax = 256 * 1'048'576;  // and the bytes of their requests
+inline constexpr size_t kRangeStreamFirstPairs = 10;               // RangeStream: the first message's pairs
+inline constexpr size_t kRangeStreamChunkBytesMax = 2 * kRequestBytesMax;  // a message ends here; one pair may pass it
+inline constexpr int kMessageDepthMax = 1'000;                     // messages within messages: txns nest 128 deep, twice
 inline constexpr Duration kRequestTimeoutBase = Seconds(5);        // plus two election timeouts
 inline constexpr Duration kReadIndexRetry = Millis(500);           // a read index round is asked again after this
 inline constexpr Duration kDrainTimeout = Seconds(1);              // a stop waits this long for clients to leave
@@ -32,6 +36,12 @@ inline constexpr size_t kUncommittedBytesMax = 2'147'483'648;      // proposals 
 inline constexpr uint64_t kLogEntriesInMemoryMax = 5'000;          // applied entries kept for slow followers
 inline constexpr size_t kLogBytesInMemoryMax = 64 * 1'048'576;     // and their bytes
 inline constexpr size_t kApplyBatchEntriesMax = 1'024;             // committed entries applied in one turn
+
+// --- store ---------------------------------------------------------------------------------------------------------
+inline constexpr size_t kStoreSliceChanges = 512;                  // one slice of a removal or a hash: about 50 us
+inline constexpr uint64_t kRecoveryEntriesPerSlice = 64;           // while the log is read, a slice each so many entries
+inline constexpr size_t kCompactionHashesMax = 10;                 // results kept, as etcd does
+inline constexpr size_t kHashesWaitingMax = 64;                    // HashKV calls under way at once
 
 // --- write-ahead log -----------------------------------------------------------------------------------------------
 inline constexpr uint64_t kWalSegmentBytes = 64'000'000;           // etcd's segment size

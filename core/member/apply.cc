@@ -1,6 +1,7 @@
 #include "core/member/apply.h"
 
 #include <algorithm>
+#include <iterator>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -10,6 +11,7 @@
 #include "core/base/digest.h"
 #include "core/base/probe.h"
 #include "core/base/status.h"
+#include "core/member/apply_txn.h"
 #include "core/member/member_context.h"
 #include "core/proto/raft.pb.h"
 #include "core/proto/raft_internal.pb.h"
@@ -27,6 +29,10 @@ using rpc::ApiError;
 constexpr uint32_t kLegacyIdField = 1;
 constexpr uint32_t kPutField = 4;
 constexpr uint32_t kHeaderField = 100;
+
+// The operations of this release: range, put, delete_range, txn, compaction, alarm, cluster_version_set,
+// cluster_member_attr_set, downgrade_info_set.
+constexpr uint32_t kOperationFields[] = {3, kPutField, 5, 6, 7, 10, 1300, 1301, 1302};
 
 // What the operations work on, besides the entry.
 struct Context {
@@ -177,13 +183,84 @@ void ApplyRange(Context& context, const etcdserverpb::RangeRequest& request) {
   context.result.header = response->mutable_header();
 }
 
-absl::Status ApplyAlarm(Context& context, const etcdserverpb::AlarmRequest& request) {
-  if (request.action() != etcdserverpb::AlarmRequest::GET) {
-    return FailedPrecondition("entry %d: alarm with action %d is not part of this release", context.result.index.value,
-                              static_cast<int>(request.action()));
+void ApplyTxnRequest(Context& context, const etcdserverpb::TxnRequest& request) {
+  auto* response = context.Waits() ? Arena::CreateMessage<etcdserverpb::TxnResponse>(&context.arena) : nullptr;
+  context.result.error = ApplyTxn(context.state.store, request, response);
+  if (context.result.error != ApiError::kOk || response == nullptr) return;
+  context.result.response = response;
+  context.result.header = response->mutable_header();
+}
+
+void ApplyCompaction(Context& context, const etcdserverpb::CompactionRequest& request) {
+  mvcc::Store& store = context.state.store;
+  const Revision revision(request.revision());
+  context.result.error = rpc::ToApiError(store.Compact(revision));
+  if (context.result.error != ApiError::kOk || !context.Waits()) return;
+  context.Respond<etcdserverpb::CompactionResponse>().mutable_header()->set_revision(store.revision().value);
+  if (request.physical()) context.result.answer_after_removal = revision;
+}
+
+void ToMessage(const rpc::Alarm& alarm, etcdserverpb::AlarmMember& out) {
+  out.set_memberid(alarm.member.value);
+  out.set_alarm(static_cast<etcdserverpb::AlarmType>(alarm.type));
+}
+
+// reference/semantics.md 13. An action that is not known is refused before it is proposed, since etcd's members crash at
+// it; here it changes nothing.
+void ApplyAlarm(Context& context, const etcdserverpb::AlarmRequest& request) {
+  std::set<rpc::Alarm>& alarms = context.state.alarms;
+  const rpc::Alarm alarm{.type = static_cast<int>(request.alarm()), .member = MemberId(request.memberid())};
+  std::vector<rpc::Alarm> answered;
+  switch (request.action()) {
+    case etcdserverpb::AlarmRequest::GET:
+      std::ranges::copy_if(alarms, std::back_inserter(answered), [&](const rpc::Alarm& raised) {
+        return alarm.type == etcdserverpb::NONE || raised.type == alarm.type;
+      });
+      break;
+    case etcdserverpb::AlarmRequest::ACTIVATE:
+      if (alarm.type == etcdserverpb::NONE) break;
+      alarms.insert(alarm);
+      answered.push_back(alarm);
+      break;
+    case etcdserverpb::AlarmRequest::DEACTIVATE:
+      if (alarms.erase(alarm) != 0) answered.push_back(alarm);
+      break;
+    default:
+      break;
   }
-  if (context.Waits()) context.Respond<etcdserverpb::AlarmResponse>();
-  return absl::OkStatus();
+  if (request.action() != etcdserverpb::AlarmRequest::GET) {
+    context.effect.Add(static_cast<uint64_t>(request.action()));
+    context.effect.Add(static_cast<uint64_t>(alarm.type));
+    context.effect.Add(alarm.member.value);
+  }
+  if (!context.Waits()) return;
+  auto& response = context.Respond<etcdserverpb::AlarmResponse>();
+  for (const rpc::Alarm& one : answered) ToMessage(one, *response.add_alarms());
+}
+
+// P6 and P7 of reference/errors.md 4. Only puts cost space.
+ApiError CheckAlarms(const std::set<rpc::Alarm>& alarms, bool writes_or_reads, bool has_cost) {
+  const auto active = [&](int type) {
+    return std::ranges::any_of(alarms, [&](const rpc::Alarm& alarm) { return alarm.type == type; });
+  };
+  if (alarms.empty()) return ApiError::kOk;
+  if (writes_or_reads && active(etcdserverpb::CORRUPT)) return ApiError::kCorrupt;
+  if (has_cost && active(etcdserverpb::NOSPACE)) return ApiError::kNoSpace;
+  return ApiError::kOk;
+}
+
+bool HasPut(const google::protobuf::RepeatedPtrField<etcdserverpb::RequestOp>& ops) {
+  return std::ranges::any_of(ops, [](const etcdserverpb::RequestOp& op) {
+    if (op.has_request_txn()) return HasPut(op.request_txn().success()) || HasPut(op.request_txn().failure());
+    return op.has_request_put();
+  });
+}
+
+ApiError CheckAlarms(const std::set<rpc::Alarm>& alarms, const InternalRaftRequest& request) {
+  const bool put = request.has_put() ||
+                   (request.has_txn() && (HasPut(request.txn().success()) || HasPut(request.txn().failure())));
+  const bool kv = put || request.has_range() || request.has_delete_range() || request.has_txn() || request.has_compaction();
+  return CheckAlarms(alarms, kv, put);
 }
 
 absl::Status ApplyMemberAttributes(Context& context, const membershippb::ClusterMemberAttrSetRequest& request) {
@@ -209,6 +286,13 @@ void ApplyClusterVersion(Context& context, const membershippb::ClusterVersionSet
   if (context.Waits()) context.Respond<etcdserverpb::EmptyResponse>();
 }
 
+void ApplyDowngrade(Context& context, const membershippb::DowngradeInfoSetRequest& request) {
+  context.state.downgrade = {.enabled = request.enabled(), .target_version = request.enabled() ? request.ver() : ""};
+  context.effect.Add(request.enabled());
+  context.effect.AddBytes(context.state.downgrade.target_version);
+  if (context.Waits()) context.Respond<etcdserverpb::EmptyResponse>();
+}
+
 // The name of each operation set in `request`, header and id left out, in field order; unknown ones by number.
 std::vector<std::string> OperationNames(const InternalRaftRequest& request) {
   std::vector<std::string> names;
@@ -226,11 +310,12 @@ std::vector<std::string> OperationNames(const InternalRaftRequest& request) {
 absl::Status ApplyRequest(Context& context, const raft::Entry& entry) {
   if (std::optional<PutOperation> put = ReadPut(entry.data)) {
     context.result.request_id = put->request_id;
-    ApplyPut(context, *std::move(put));
+    context.result.error = CheckAlarms(context.state.alarms, true, true);
+    if (context.result.error == ApiError::kOk) ApplyPut(context, *std::move(put));
     return absl::OkStatus();
   }
   auto* request = Arena::CreateMessage<InternalRaftRequest>(&context.arena);
-  if (!request->ParseFromArray(entry.data.data(), static_cast<int>(entry.data.size()))) {
+  if (!rpc::ParseRequest(entry.data.view(), *request)) {
     return DataLoss("entry %d: %d bytes that are no InternalRaftRequest", entry.index.value, entry.data.size());
   }
   const std::vector<std::string> operations = OperationNames(*request);
@@ -240,7 +325,10 @@ absl::Status ApplyRequest(Context& context, const raft::Entry& entry) {
     return FailedPrecondition("entry %d: want one operation, have %d:%s", entry.index.value, operations.size(), names);
   }
   context.result.request_id = request->id() != 0 ? request->id() : request->header().id();
-  if (request->has_put()) {
+  context.result.error = CheckAlarms(context.state.alarms, *request);
+  if (context.result.error != ApiError::kOk) {
+    PROBE("apply.refused_by_alarm");
+  } else if (request->has_put()) {
     PROBE("apply.put_in_unusual_form");
     ApplyPut(context, PutFrom(request->put()));
   } else if (request->has_delete_range()) {
@@ -248,7 +336,13 @@ absl::Status ApplyRequest(Context& context, const raft::Entry& entry) {
   } else if (request->has_range()) {
     ApplyRange(context, request->range());
   } else if (request->has_alarm()) {
-    return ApplyAlarm(context, request->alarm());
+    ApplyAlarm(context, request->alarm());
+  } else if (request->has_txn()) {
+    ApplyTxnRequest(context, request->txn());
+  } else if (request->has_compaction()) {
+    ApplyCompaction(context, request->compaction());
+  } else if (request->has_downgrade_info_set()) {
+    ApplyDowngrade(context, request->downgrade_info_set());
   } else if (request->has_cluster_member_attr_set()) {
     return ApplyMemberAttributes(context, request->cluster_member_attr_set());
   } else if (request->has_cluster_version_set()) {
@@ -314,6 +408,21 @@ absl::Status Dispatch(Context& context, const raft::Entry& entry) {
   return DataLoss("entry %d: type %d", entry.index.value, static_cast<int>(entry.type));
 }
 }  // namespace
+
+bool CanApply(const raft::Entry& entry) {
+  if (entry.type != raft::EntryType::kNormal) {
+    raftpb::ConfChange change;
+    return entry.type == raft::EntryType::kConfChange &&
+           (!change.ParseFromArray(entry.data.data(), static_cast<int>(entry.data.size())) ||
+            change.type() == raftpb::ConfChangeAddNode);
+  }
+  ProtoFields fields(entry.data.view());
+  for (ProtoField field; fields.Next(field);) {
+    if (field.number == kLegacyIdField || field.number == kHeaderField) continue;
+    if (std::ranges::find(kOperationFields, field.number) == std::end(kOperationFields)) return false;
+  }
+  return true;
+}
 
 absl::StatusOr<ApplyResult> ApplyEntry(ApplyState& state, const raft::Entry& entry, const LocalWaiters* waiters,
                                        Arena& arena) {

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 
 #include "absl/status/statusor.h"
@@ -31,6 +32,8 @@ struct ApplyState {
   mvcc::Store& store;
   std::map<MemberId, rpc::MemberRow> members;  // row ids equal their keys
   std::string cluster_version;                 // `3.7.0`; empty before the cluster has decided
+  rpc::Downgrade downgrade;                     // as the cluster last decided
+  std::set<rpc::Alarm> alarms;                 // raised and not cleared
   LogIndex applied_index;                      // rises by one with each entry
   Term applied_term;                           // term of that entry; never falls
 };
@@ -52,11 +55,17 @@ struct ApplyResult {
   // revision where the operation defines one; the rest is for whoever answers (rpc/messages.h, FillHeader).
   google::protobuf::Message* response = nullptr;
   etcdserverpb::ResponseHeader* header = nullptr;  // of `response`, where its kind has one
+  // A compaction that asked for it: the answer waits until the store's removals are done up to here.
+  std::optional<Revision> answer_after_removal;
   // A member that has become a voter. Not set for a refused change, which raft must treat as none.
   std::optional<MemberId> added_voter;
   // Digest of the entry's index, its error and the state it left (history, members, version): equal on all members.
   uint64_t effect_digest = 0;
 };
+
+// Whether this release can execute an entry that somebody else proposes: what it says no to must not get into the log.
+// Says yes to what does not decode as well, which only a broken member proposes; ApplyEntry names it.
+bool CanApply(const raft::Entry& entry);
 
 // Executes `entry`, the one after state.applied_index (CHECKed). `waiters` may be null: nobody waits.
 // kDataLoss: the entry does not decode. kFailedPrecondition: a kind, or a member, that this release does not know; the

@@ -11,6 +11,7 @@
 #include "core/member/member_context.h"
 #include "core/proto/raft.pb.h"
 #include "core/proto/raft_internal.pb.h"
+#include "core/proto/rpc.pb.h"
 #include "core/rpc/messages.h"
 
 namespace detcd::member {
@@ -78,6 +79,8 @@ void Member::OnWalMetadata(const wal::WalMetadata& metadata) {
 void Member::OnWalCommitted(std::vector<raft::Entry> entries) {
   for (const raft::Entry& entry : entries) {
     if (!ApplyOne(entry)) return;
+    // The garbage of a long log must not pile up until its end.
+    if (entry.index.value % kRecoveryEntriesPerSlice == 0 && store_.HasWork()) store_.Work();
   }
   recovered_.Recover(std::move(entries));
   raft::RaftOptions limits = MakeRaftOptions();
@@ -132,6 +135,14 @@ raft::RaftOptions Member::MakeRaftOptions() const {
 // --- events --------------------------------------------------------------------------------------------------------
 
 void Member::OnPeerMessage(raft::Message message) {
+  // A real etcd's member forwards what its clients ask of it. What this release cannot execute must not reach the log,
+  // where it would stop us: dropped, it ends as the timeout of that client.
+  if (auto* proposal = std::get_if<raft::Proposal>(&message.body)) {
+    if (std::erase_if(proposal->entries, [](const raft::Entry& entry) { return !CanApply(entry); }) > 0) {
+      PROBE("member.forwarded_proposal_refused");
+    }
+    if (proposal->entries.empty()) return;
+  }
   if (raft_) raft::Step(*raft_, std::move(message), host_.clock().Now(), output_);
 }
 
@@ -200,6 +211,13 @@ void Member::LinearizableRead(const rpc::Waiter& waiter, rpc::ReadListener& list
   reads_.Add({.waiter = waiter, .listener = &listener, .token = token, .deadline = host_.clock().Now() + RequestTimeout()});
 }
 
+void Member::HashKv(const rpc::Waiter& waiter, rpc::HashListener& listener, Revision revision) {
+  const mvcc::Store::HashRequest request = store_.RequestHash(revision);
+  if (request.error != mvcc::RangeError::kOk) return listener.OnHashReady(waiter, rpc::ToApiError(request.error), {});
+  if (request.too_many) return listener.OnHashReady(waiter, rpc::ApiError::kTooManyRequests, {});
+  hashes_.emplace(request.ticket, WaitingHash{waiter, &listener});
+}
+
 rpc::MemberStatus Member::Status() const {
   rpc::MemberStatus status{.cluster = options_.cluster,
                            .member = options_.id,
@@ -207,7 +225,9 @@ rpc::MemberStatus Member::Status() const {
                            .applied_index = apply_state_.applied_index,
                            .backend_bytes = store_.bytes(),
                            .backend_bytes_in_use = store_.bytes(),
-                           .storage_version = apply_state_.cluster_version};
+                           .storage_version = apply_state_.cluster_version,
+                           .downgrade = apply_state_.downgrade,
+                           .alarms = {apply_state_.alarms.begin(), apply_state_.alarms.end()}};
   if (raft_) {
     status.leader = raft_->LeaderId();
     status.term = raft_->term;
@@ -243,9 +263,10 @@ void Member::EndTurn() {
   ApplyCommitted();
   if (stopped_) return;
   ServeReads();
+  WorkOnStore();
   // Applying and answering may have asked for more, and a batch of applies is bounded: another turn for the rest.
-  bool more =
-      apply_state_.applied_index < raft_->commit_index || (!unproposed_.empty() && HasLeader()) || reads_.WantsRound();
+  bool more = apply_state_.applied_index < raft_->commit_index || (!unproposed_.empty() && HasLeader()) ||
+              reads_.WantsRound() || store_.HasWork();
   if (more && !posted_) {
     posted_ = true;
     host_.events().Post(*this, 0);
@@ -347,6 +368,11 @@ bool Member::ApplyOne(const raft::Entry& entry) {
 }
 
 void Member::Answer(const rpc::Waiter& waiter, const ApplyResult& result) {
+  if (result.answer_after_removal) {
+    compactions_.push_back(
+        {.waiter = waiter, .compacted = *result.answer_after_removal, .revision = store_.revision()});
+    return;
+  }
   if (result.error == rpc::ApiError::kOk) {
     CHECK(result.response != nullptr && result.header != nullptr);
     rpc::FillHeader(Status(), store_.revision(), *result.header);
@@ -358,6 +384,25 @@ void Member::Answer(const rpc::Waiter& waiter, const ApplyResult& result) {
 void Member::ServeReads() {
   for (const Reads::Pending& read : reads_.TakeServable(apply_state_.applied_index)) {
     read.listener->OnReadReady(read.waiter, read.token, rpc::ApiError::kOk);
+  }
+}
+
+// One slice a turn: whatever a client sends meanwhile waits for one slice at the most.
+void Member::WorkOnStore() {
+  if (!store_.HasWork()) return;
+  store_.Work();
+  for (const mvcc::FinishedHash& finished : store_.TakeHashes()) {
+    auto waiting = hashes_.extract(finished.ticket);
+    CHECK(!waiting.empty());
+    waiting.mapped().listener->OnHashReady(waiting.mapped().waiter, rpc::ApiError::kOk, finished.result);
+  }
+  while (!compactions_.empty() && compactions_.front().compacted <= store_.removed_revision()) {
+    const WaitingCompaction done = compactions_.front();
+    compactions_.pop_front();
+    etcdserverpb::CompactionResponse response;
+    rpc::FillHeader(Status(), done.revision, *response.mutable_header());
+    done.waiter.transport->Send(done.waiter.call, response);
+    done.waiter.transport->Finish(done.waiter.call, {});
   }
 }
 

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <deque>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -86,6 +87,7 @@ class Member final : public rpc::Backend,
   // --- rpc::Backend ------------------------------------------------------------------------------------------------
   void Propose(const rpc::Waiter& waiter, etcdserverpb::InternalRaftRequest& request) override;
   void LinearizableRead(const rpc::Waiter& waiter, rpc::ReadListener& listener, uint64_t token) override;
+  void HashKv(const rpc::Waiter& waiter, rpc::HashListener& listener, Revision revision) override;
   const mvcc::Store& store() const override { return store_; }
   rpc::MemberStatus Status() const override;
   std::vector<rpc::MemberRow> Members() const override;
@@ -135,6 +137,7 @@ class Member final : public rpc::Backend,
   bool ApplyOne(const raft::Entry& entry);
   void Answer(const rpc::Waiter& waiter, const ApplyResult& result);
   void ServeReads();
+  void WorkOnStore();
   void FetchOlderEntries();
   void Expire(Instant now);
   void FinishTimedOut(const Proposals::Pending& pending);
@@ -166,6 +169,17 @@ class Member final : public rpc::Backend,
   size_t unproposed_bytes_ = 0;             // of unproposed_
   std::deque<Unproposed> unproposed_;       // for the end of the turn, or until a leader is known
   Reads reads_;
+  struct WaitingHash {
+    rpc::Waiter waiter;
+    rpc::HashListener* listener;
+  };
+  std::map<uint64_t, WaitingHash> hashes_;  // by ticket of the store; at most kHashesWaitingMax
+  struct WaitingCompaction {
+    rpc::Waiter waiter;
+    Revision compacted;                     // answered once the store's removals are done up to here
+    Revision revision;                      // of its answer
+  };
+  std::deque<WaitingCompaction> compactions_;  // ascending; each holds a client's call, so those bound it
 
   MemberId leader_seen_;                    // as of the last turn
   Instant became_leader_;                   // when this member last did; the beginning of time if never

@@ -1,9 +1,48 @@
 #include "core/mvcc/key_index.h"
 
 #include <algorithm>
+#include <limits>
+#include <memory>
 #include <utility>
 
+#include "core/base/check.h"
+
 namespace detcd::mvcc {
+
+KeyVersion& VersionList::Add() {
+  if (first_ + size_ == capacity_) {
+    CHECK(size_ < std::numeric_limits<uint32_t>::max() / 2);
+    Move(size_ == 0 ? 1 : size_ * 2);
+  }
+  return *std::construct_at(block_ + first_ + size_++);
+}
+
+void VersionList::RemoveOldest(size_t count) {
+  CHECK(count <= size_);
+  std::destroy_n(block_ + first_, count);
+  first_ += static_cast<uint32_t>(count);
+  size_ -= static_cast<uint32_t>(count);
+  // Three quarters empty: each version is moved at most once for each three that were taken.
+  if (size_ <= capacity_ / 4) Move(size_);
+}
+
+void VersionList::Move(uint32_t capacity) {
+  KeyVersion* block = capacity == 0 ? nullptr : std::allocator<KeyVersion>().allocate(capacity);
+  std::uninitialized_move_n(block_ + first_, size_, block);
+  const uint32_t size = size_;
+  Release();
+  block_ = block;
+  size_ = size;
+  capacity_ = capacity;
+}
+
+void VersionList::Release() {
+  if (block_ == nullptr) return;
+  std::destroy_n(block_ + first_, size_);
+  std::allocator<KeyVersion>().deallocate(block_, capacity_);
+  block_ = nullptr;
+  first_ = size_ = capacity_ = 0;
+}
 
 const KeyVersion* KeyRecord::VisibleAt(Revision at) const {
   if (versions.back().main <= at) return Newest();
@@ -38,6 +77,12 @@ KeyRecord& KeyIndex::FindOrAdd(std::string_view key) {
   ordered_.insert(Slot{Probe::Of(key).prefix, std::move(record)});
   by_key_.insert(added);
   return *added;
+}
+
+void KeyIndex::Remove(KeyRecord& record) {
+  CHECK(record.versions.empty());
+  by_key_.erase(&record);
+  ordered_.erase(ordered_.find(Probe::Of(record.key.view())));
 }
 
 uint64_t KeyIndex::KeyBytes(size_t key_size) {

@@ -1,13 +1,13 @@
 // Every key with its versions, found by hash (the newest version of one key: most of what clients ask) and in byte
 // order (ranges). The hash costs about 12 bytes a key and finds one of a million keys with a common prefix in a fifth
-// to a tenth of the tree's time. A key stays in the index with its tombstones: reads at old revisions need them.
+// to a tenth of the tree's time. A key stays in the index with its tombstones, which reads at old revisions need, until
+// compaction takes its last change.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 #include <optional>
 #include <string_view>
-#include <vector>
 
 #include "absl/container/btree_set.h"
 #include "absl/container/flat_hash_set.h"
@@ -30,11 +30,41 @@ struct KeyVersion {
 };
 static_assert(sizeof(KeyVersion) <= 64, "one cache line a version");
 
+// The changes of one key, oldest first. One block that is exact for one change (what most keys have), doubles from
+// there, and is given back by halves as compaction takes the oldest: taking one costs no move of the rest.
+class VersionList {
+ public:
+  VersionList() = default;
+  ~VersionList() { Release(); }
+  VersionList(const VersionList&) = delete;
+  VersionList& operator=(const VersionList&) = delete;
+
+  bool empty() const { return size_ == 0; }
+  size_t size() const { return size_; }
+  const KeyVersion* begin() const { return block_ + first_; }
+  const KeyVersion* end() const { return begin() + size_; }
+  const KeyVersion& front() const { return *begin(); }
+  const KeyVersion& back() const { return begin()[size_ - 1]; }
+
+  KeyVersion& Add();
+  // The caller knows that there are `count`.
+  void RemoveOldest(size_t count);
+
+ private:
+  void Move(uint32_t capacity);
+  void Release();
+
+  KeyVersion* block_ = nullptr;
+  uint32_t first_ = 0;  // places before it are empty
+  uint32_t size_ = 0;
+  uint32_t capacity_ = 0;
+};
+
 // One key. `versions` rises in (main, sub), is never empty once the change that made the key has been added, and two
 // tombstones never follow each other.
 struct KeyRecord {
   Bytes key;
-  std::vector<KeyVersion> versions;
+  VersionList versions;
 
   // The put visible at main revision `at`; null when the key does not exist then.
   const KeyVersion* VisibleAt(Revision at) const;
@@ -44,11 +74,13 @@ struct KeyRecord {
 
 class KeyIndex {
  public:
-  // Null: never put. The record stays where it is for the life of the index.
+  // Null: no change of it is kept. A record stays where it is until it is removed.
   KeyRecord* Find(std::string_view key) const;
   // The record of `key`, made without versions when it is new. A new one holds a copy of the key, because the bytes
   // given are a slice of a whole request that would live on with it.
   KeyRecord& FindOrAdd(std::string_view key);
+  // Ends the life of a record of this index, whose versions are empty.
+  void Remove(KeyRecord& record);
 
   // Calls visit(record) for the keys in [first, limit) in byte order; no limit: to the end. `visit` returns whether to
   // go on, and may change the versions of the record but not the index.

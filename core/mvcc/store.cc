@@ -7,7 +7,9 @@
 #include "core/base/check.h"
 #include "core/base/digest.h"
 #include "core/base/probe.h"
+#include "core/mvcc/compaction.h"
 #include "core/mvcc/key_index.h"
+#include "core/mvcc/upkeep.h"
 
 namespace detcd::mvcc {
 namespace {
@@ -91,6 +93,8 @@ class Store::Impl {
  public:
   RangeResult Range(const KeyRange& range, const RangeOptions& options) const;
   const KeyRecord* FindLive(std::string_view key) const;
+  // Of a revision to read at.
+  RangeError Check(Revision at) const;
 
   // Calls visit(record) for the keys of the range, alive or not, in key order.
   template <class Visit>
@@ -107,6 +111,8 @@ class Store::Impl {
   void Bury(KeyRecord& record);
 
   KeyIndex index;
+  Garbage garbage;
+  Upkeep upkeep{index, garbage};
   Revision revision{1};  // never falls
   Revision compact_revision{-1};
   bool in_transaction = false;
@@ -121,20 +127,29 @@ const KeyRecord* Store::Impl::FindLive(std::string_view key) const {
   return record != nullptr && record->Newest() != nullptr ? record : nullptr;
 }
 
+RangeError Store::Impl::Check(Revision at) const {
+  if (at > revision) return RangeError::kFutureRevision;
+  if (at < compact_revision) return RangeError::kCompacted;
+  return RangeError::kOk;
+}
+
 RangeResult Store::Impl::Range(const KeyRange& range, const RangeOptions& options) const {
   RangeResult result;
   // Inside a transaction the current revision includes the transaction's own changes so far.
   Revision at(std::numeric_limits<int64_t>::max());
   if (options.revision.value > 0) {
     at = options.revision;
-    if (at > revision) {
-      result.error = RangeError::kFutureRevision;
-      return result;
-    }
-    if (at < compact_revision) {
-      result.error = RangeError::kCompacted;
-      return result;
-    }
+    result.error = Check(at);
+    if (result.error != RangeError::kOk) return result;
+  }
+
+  if (range.end.empty()) {
+    const KeyRecord* record = index.Find(range.key);
+    const KeyVersion* version = record == nullptr ? nullptr : record->VisibleAt(at);
+    if (version == nullptr) return result;
+    result.count = 1;
+    if (!options.count_only && PassesFilters(options, *version)) result.kvs.push_back(Present(options, {record, version}));
+    return result;
   }
 
   // Sorting and filtering look at the whole range; without them limit + 1 pairs tell all that is asked, and the rest is
@@ -168,7 +183,7 @@ RangeResult Store::Impl::Range(const KeyRange& range, const RangeOptions& option
 KeyVersion& Store::Impl::Append(KeyRecord& record) {
   CHECK(in_transaction);
   CHECK(sub != std::numeric_limits<uint32_t>::max());
-  KeyVersion& version = record.versions.emplace_back();
+  KeyVersion& version = record.versions.Add();
   version.main = revision + 1;
   version.sub = sub++;
   bytes += sizeof(KeyVersion);
@@ -177,7 +192,9 @@ KeyVersion& Store::Impl::Append(KeyRecord& record) {
 }
 
 void Store::Impl::Bury(KeyRecord& record) {
-  Append(record);
+  const KeyVersion& tombstone = Append(record);
+  garbage.NoteHidden(record, tombstone);
+  garbage.NoteTombstone(record, tombstone);
   history.Add(0);
   --live_keys;
 }
@@ -194,10 +211,37 @@ RangeResult Store::Range(const KeyRange& range, const RangeOptions& options) con
   return impl_->Range(range, options);
 }
 
+Store::Part Store::ReadPart(const KeyRange& range, const PartOptions& options) const {
+  Part part;
+  part.error = impl_->Check(options.revision);
+  if (part.error != RangeError::kOk) return part;
+  const RangeOptions presented{.keys_only = options.keys_only};
+  size_t bytes = 0;
+  impl_->ForEach(range, [&](const KeyRecord& record) {
+    const KeyVersion* version = record.VisibleAt(options.revision);
+    if (version == nullptr) return true;
+    if (part.kvs.size() == options.pairs_max || (bytes >= options.bytes_max && !part.kvs.empty())) {
+      part.more = true;
+      return false;
+    }
+    const KeyValue& pair = part.kvs.emplace_back(Present(presented, {&record, version}));
+    bytes += pair.key.size() + pair.value.size();
+    return true;
+  });
+  return part;
+}
+
 std::optional<KeyValue> Store::Get(std::string_view key) const {
   const KeyRecord* record = impl_->FindLive(key);
   if (record == nullptr) return std::nullopt;
   return MakePair(*record, record->versions.back());
+}
+
+void Store::Visit(const KeyRange& range, absl::FunctionRef<bool(const KeyValue& pair)> visit) const {
+  impl_->ForEach(range, [&](const KeyRecord& record) {
+    const KeyVersion* newest = record.Newest();
+    return newest == nullptr || visit(MakePair(record, *newest));
+  });
 }
 
 void Store::Begin() {
@@ -222,7 +266,11 @@ std::optional<KeyValue> Store::Put(Bytes key, Bytes value, LeaseId lease) {
   // An empty slice would keep the whole request alive for nothing.
   if (!value.empty()) version.value = std::move(value);
   impl_->bytes += version.value.size();
-  if (!before) ++impl_->live_keys;
+  if (before) {
+    impl_->garbage.NoteHidden(record, version);
+  } else {
+    ++impl_->live_keys;
+  }
 
   impl_->history.Add(static_cast<uint64_t>(version.version));
   impl_->history.Add(static_cast<uint64_t>(lease.value));
@@ -242,6 +290,11 @@ std::vector<KeyValue> Store::DeleteRange(const KeyRange& range) {
   return deleted;
 }
 
+Revision Store::transaction_revision() const {
+  CHECK(impl_->in_transaction);
+  return impl_->sub == 0 ? impl_->revision : impl_->revision + 1;
+}
+
 bool Store::Commit() {
   CHECK(impl_->in_transaction);
   impl_->in_transaction = false;
@@ -252,6 +305,41 @@ bool Store::Commit() {
   impl_->revision = impl_->revision + 1;
   impl_->history.Add(static_cast<uint64_t>(impl_->revision.value));
   return true;
+}
+
+RangeError Store::Compact(Revision revision) {
+  CHECK(!impl_->in_transaction);
+  if (revision <= impl_->compact_revision) return RangeError::kCompacted;
+  if (revision > impl_->revision) return RangeError::kFutureRevision;
+  impl_->upkeep.AddCompaction(revision, impl_->compact_revision);
+  impl_->compact_revision = revision;
+  // Revisions are positive and end each transaction here: a negative number in their place is no transaction's.
+  impl_->history.Add(~static_cast<uint64_t>(revision.value));
+  return RangeError::kOk;
+}
+
+Revision Store::removed_revision() const { return impl_->upkeep.removed_revision(); }
+
+Store::HashRequest Store::RequestHash(Revision revision) {
+  CHECK(!impl_->in_transaction);
+  HashRequest request;
+  const bool kept = impl_->upkeep.KeepsHash(revision);
+  if (!kept && revision.value > 0) request.error = impl_->Check(revision);
+  if (request.error != RangeError::kOk) return request;
+  const Revision at = revision.value == 0 ? impl_->revision : revision;
+  const HashScope scope{.revision = at, .compact_revision = impl_->compact_revision};
+  std::optional<uint64_t> ticket = impl_->upkeep.AddHash(revision, scope, kept);
+  request.too_many = !ticket.has_value();
+  request.ticket = ticket.value_or(0);
+  return request;
+}
+
+std::vector<FinishedHash> Store::TakeHashes() { return impl_->upkeep.TakeHashes(); }
+bool Store::HasWork() const { return impl_->upkeep.HasWork(); }
+
+void Store::Work(size_t changes_max) {
+  CHECK(!impl_->in_transaction);
+  impl_->bytes -= impl_->upkeep.Work(changes_max);
 }
 
 uint64_t Store::history_digest() const { return impl_->history.value(); }

@@ -24,6 +24,22 @@ struct Waiter {
   Method method = Method::kRange;
 };
 
+// An alarm that is raised; the type is etcd's number, also one that this release does not know.
+struct Alarm {
+  int type = 0;
+  MemberId member;
+
+  friend auto operator<=>(const Alarm&, const Alarm&) = default;
+};
+
+// A downgrade of the cluster under way (reference/semantics.md 19).
+struct Downgrade {
+  bool enabled = false;
+  std::string target_version;  // `3.6.0`
+
+  friend bool operator==(const Downgrade&, const Downgrade&) = default;
+};
+
 // What the services say about the member (reference/semantics.md 1 and 16).
 struct MemberStatus {
   ClusterId cluster;
@@ -36,6 +52,8 @@ struct MemberStatus {
   uint64_t backend_bytes = 0;         // allocated
   uint64_t backend_bytes_in_use = 0;
   std::string storage_version;        // `3.7.0`, or empty before it is known
+  Downgrade downgrade;
+  std::vector<Alarm> alarms;          // ascending
 };
 
 // One row of the member list.
@@ -59,6 +77,16 @@ class ReadListener {
   ~ReadListener() = default;
 };
 
+// Hears of a HashKV.
+class HashListener {
+ public:
+  // `error` other than kOk: kCompacted, kFutureRev, kTooManyRequests, kStopped; `result` means nothing then.
+  virtual void OnHashReady(const Waiter& waiter, ApiError error, const mvcc::HashResult& result) = 0;
+
+ protected:
+  ~HashListener() = default;
+};
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -70,6 +98,10 @@ class Backend {
 
   // Calls listener.OnReadReady(waiter, token, ...) in a later event, once.
   virtual void LinearizableRead(const Waiter& waiter, ReadListener& listener, uint64_t token) = 0;
+
+  // Calls listener.OnHashReady(waiter, ...) once, at once or in a later event: the HashKV at `revision` (0: the current
+  // one), of this member's own state.
+  virtual void HashKv(const Waiter& waiter, HashListener& listener, Revision revision) = 0;
 
   virtual const mvcc::Store& store() const = 0;
   virtual MemberStatus Status() const = 0;

@@ -6,6 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "core/base/limits.h"
 #include "core/base/probe.h"
+#include "core/proto/rpc.pb.h"
 #include "core/rpc/maintenance_service.h"
 
 namespace detcd::rpc {
@@ -45,9 +46,10 @@ std::optional<std::string> Unescape(std::string_view escaped) {
   return out;
 }
 
-// The first value of `name` in a query; empty when there is none. As in Go, a pair with a broken escape or a semicolon
-// is passed over.
-std::string QueryValue(std::string_view query, std::string_view name) {
+// Calls visit(value) for the values of `name` in a query until it says true, and tells whether it did. As in Go, a pair
+// with a broken escape or a semicolon is passed over.
+template <class Visit>
+bool AnyQueryValue(std::string_view query, std::string_view name, Visit&& visit) {
   while (!query.empty()) {
     const size_t end = query.find('&');
     const std::string_view pair = query.substr(0, end);
@@ -57,9 +59,23 @@ std::string QueryValue(std::string_view query, std::string_view name) {
     const auto key = Unescape(pair.substr(0, equals));
     if (!key || *key != name) continue;
     const auto value = Unescape(equals == std::string_view::npos ? std::string_view() : pair.substr(equals + 1));
-    if (value) return *value;
+    if (value && visit(*value)) return true;
   }
-  return {};
+  return false;
+}
+
+// The first value of `name`; empty when there is none.
+std::string QueryValue(std::string_view query, std::string_view name) {
+  std::string first;
+  AnyQueryValue(query, name, [&](const std::string& value) {
+    first = value;
+    return true;
+  });
+  return first;
+}
+
+bool HasQueryValue(std::string_view query, std::string_view name, std::string_view wanted) {
+  return AnyQueryValue(query, name, [&](const std::string& value) { return value == wanted; });
 }
 
 }  // namespace
@@ -72,9 +88,14 @@ void HttpEndpoints::Handle(HttpResponder& responder, HttpRequestId id, const Htt
   responder.Respond(id, Version());
 }
 
-// Alarms come first in etcd; this release raises none, so `exclude` changes nothing. Then a known leader and a read,
-// which is linearizable unless the query says otherwise.
+// Alarms first; then a known leader and a read, which is linearizable unless the query says otherwise.
 void HttpEndpoints::HandleHealth(HttpResponder& responder, HttpRequestId id, std::string_view query) {
+  for (const Alarm& alarm : backend_.Status().alarms) {
+    const std::string name = AlarmName(alarm.type);
+    if (HasQueryValue(query, "exclude", name)) continue;
+    const bool known = alarm.type == etcdserverpb::NOSPACE || alarm.type == etcdserverpb::CORRUPT;
+    return responder.Respond(id, Unhealthy(absl::StrFormat("ALARM %s", known ? name : "UNKNOWN")));
+  }
   if (QueryValue(query, "serializable") == "true") return responder.Respond(id, Healthy());
   if (!backend_.HasLeader()) return responder.Respond(id, Unhealthy("RAFT NO LEADER"));
   if (waiting_.size() >= kReadsInFlightMax) {

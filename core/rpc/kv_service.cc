@@ -3,6 +3,7 @@
 #include "core/proto/raft_internal.pb.h"
 #include "core/proto/rpc.pb.h"
 #include "core/rpc/messages.h"
+#include "core/rpc/txn.h"
 
 namespace detcd::rpc {
 
@@ -31,7 +32,13 @@ ApiError Range(const Backend& backend, const etcdserverpb::RangeRequest& request
   return ApiError::kOk;
 }
 
-// Both lend the client's request to the proposal instead of copying its key and value: Propose encodes before it
+ApiError ReadTxn(const Backend& backend, const etcdserverpb::TxnRequest& request, etcdserverpb::TxnResponse& response) {
+  if (ApiError error = ReadTxn(backend.store(), request, response); error != ApiError::kOk) return error;
+  FillHeader(backend.Status(), backend.store().revision(), *response.mutable_header());
+  return ApiError::kOk;
+}
+
+// All lend the client's request to the proposal instead of copying its key and value: Propose encodes before it
 // returns, and encoding changes nothing that the owner of the request can see.
 void ProposePut(Backend& backend, const Waiter& waiter, const etcdserverpb::PutRequest& request) {
   etcdserverpb::InternalRaftRequest proposal;
@@ -45,6 +52,19 @@ void ProposeDeleteRange(Backend& backend, const Waiter& waiter, const etcdserver
   proposal.unsafe_arena_set_allocated_delete_range(const_cast<etcdserverpb::DeleteRangeRequest*>(&request));
   backend.Propose(waiter, proposal);
   proposal.unsafe_arena_release_delete_range();
+}
+
+void ProposeTxn(Backend& backend, const Waiter& waiter, const etcdserverpb::TxnRequest& request) {
+  etcdserverpb::InternalRaftRequest proposal;
+  proposal.unsafe_arena_set_allocated_txn(const_cast<etcdserverpb::TxnRequest*>(&request));
+  backend.Propose(waiter, proposal);
+  proposal.unsafe_arena_release_txn();
+}
+
+void ProposeCompaction(Backend& backend, const Waiter& waiter, const etcdserverpb::CompactionRequest& request) {
+  etcdserverpb::InternalRaftRequest proposal;
+  *proposal.mutable_compaction() = request;
+  backend.Propose(waiter, proposal);
 }
 
 }  // namespace detcd::rpc

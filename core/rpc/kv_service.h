@@ -1,14 +1,17 @@
-// etcdserverpb.KV: Range, Put and DeleteRange, with their checks in etcd's order (reference/errors.md 5).
+// etcdserverpb.KV: Range, Put, DeleteRange, Txn and Compact, with their checks in etcd's order (reference/errors.md 5).
 #pragma once
 
 #include "core/rpc/api_error.h"
 #include "core/rpc/backend.h"
 
 namespace etcdserverpb {
+class CompactionRequest;
 class DeleteRangeRequest;
 class PutRequest;
 class RangeRequest;
 class RangeResponse;
+class TxnRequest;
+class TxnResponse;
 }  // namespace etcdserverpb
 
 namespace detcd::rpc {
@@ -22,8 +25,13 @@ ApiError CheckDeleteRange(const etcdserverpb::DeleteRangeRequest& request);
 ApiError Range(const Backend& backend, const etcdserverpb::RangeRequest& request,
                etcdserverpb::RangeResponse& response);
 
+// As above for a read-only Txn.
+ApiError ReadTxn(const Backend& backend, const etcdserverpb::TxnRequest& request, etcdserverpb::TxnResponse& response);
+
 // Proposes a checked request; the apply loop answers.
 void ProposePut(Backend& backend, const Waiter& waiter, const etcdserverpb::PutRequest& request);
 void ProposeDeleteRange(Backend& backend, const Waiter& waiter, const etcdserverpb::DeleteRangeRequest& request);
+void ProposeTxn(Backend& backend, const Waiter& waiter, const etcdserverpb::TxnRequest& request);
+void ProposeCompaction(Backend& backend, const Waiter& waiter, const etcdserverpb::CompactionRequest& request);
 
 }  // namespace detcd::rpc

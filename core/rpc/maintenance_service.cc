@@ -2,6 +2,7 @@
 
 #include <string>
 
+#include "absl/strings/str_format.h"
 #include "core/proto/raft_internal.pb.h"
 #include "core/proto/rpc.pb.h"
 #include "core/rpc/messages.h"
@@ -20,12 +21,24 @@ void Status(const Backend& backend, int64_t quota_bytes, etcdserverpb::StatusRes
   response.set_raftterm(status.term.value);
   response.set_raftappliedindex(status.applied_index.value);
   response.set_storageversion(status.storage_version);
-  response.mutable_downgradeinfo();  // present and empty while no downgrade is on
+  etcdserverpb::DowngradeInfo& downgrade = *response.mutable_downgradeinfo();  // present also while no downgrade is on
+  downgrade.set_enabled(status.downgrade.enabled);
+  downgrade.set_targetversion(status.downgrade.target_version);
   if (status.leader.IsZero()) response.add_errors(std::string(TextOf(ApiError::kNoLeader)));
+  for (const Alarm& alarm : status.alarms) {
+    response.add_errors(absl::StrFormat("memberID:%d alarm:%s", alarm.member.value, AlarmName(alarm.type)));
+  }
 }
 
-bool IsAlarmListing(const etcdserverpb::AlarmRequest& request) {
-  return request.action() == etcdserverpb::AlarmRequest::GET;
+std::string AlarmName(int type) {
+  const std::string& name = etcdserverpb::AlarmType_Name(static_cast<etcdserverpb::AlarmType>(type));
+  return name.empty() ? absl::StrFormat("%d", type) : name;
+}
+
+ApiError CheckAlarm(const etcdserverpb::AlarmRequest& request) {
+  const bool known = etcdserverpb::AlarmRequest::AlarmAction_IsValid(request.action()) &&
+                     etcdserverpb::AlarmType_IsValid(request.alarm());
+  return known ? ApiError::kOk : ApiError::kUnknownAlarm;
 }
 
 void ProposeAlarm(Backend& backend, const Waiter& waiter, const etcdserverpb::AlarmRequest& request) {

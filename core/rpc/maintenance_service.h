@@ -1,7 +1,8 @@
-// etcdserverpb.Maintenance: Status, and the listing of alarms.
+// etcdserverpb.Maintenance: Status and Alarm.
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "core/rpc/backend.h"
 
@@ -17,9 +18,13 @@ inline constexpr char kServerVersion[] = "3.7.3";
 
 void Status(const Backend& backend, int64_t quota_bytes, etcdserverpb::StatusResponse& response);
 
-// Whether this release takes the request: it raises no alarms, so only GET has a meaning.
-bool IsAlarmListing(const etcdserverpb::AlarmRequest& request);
-// As etcd does, the listing goes through the log, so that it shows what was raised before it.
+// `NOSPACE`; a type without a name by its number.
+std::string AlarmName(int type);
+
+// An action or type that etcd does not know is refused: the first would crash the etcd members of a cluster as they
+// apply it, the second as they downgrade.
+ApiError CheckAlarm(const etcdserverpb::AlarmRequest& request);
+// As etcd does, a listing too goes through the log, so that it shows what was raised before it.
 void ProposeAlarm(Backend& backend, const Waiter& waiter, const etcdserverpb::AlarmRequest& request);
 
 }  // namespace detcd::rpc

@@ -1,5 +1,8 @@
 #include "core/rpc/messages.h"
 
+#include <google/protobuf/io/coded_stream.h>
+
+#include "core/base/limits.h"
 #include "core/proto/kv.pb.h"
 #include "core/proto/rpc.pb.h"
 
@@ -37,6 +40,15 @@ static_assert(static_cast<int>(mvcc::SortTarget::kValue) == RangeRequest::VALUE)
 
 }  // namespace
 
+// The second try is for the rare deep one, so that all others take the library's fast path.
+bool ParseRequest(std::string_view encoded, google::protobuf::Message& request) {
+  const auto size = static_cast<int>(encoded.size());
+  if (request.ParseFromArray(encoded.data(), size)) return true;
+  google::protobuf::io::CodedInputStream input(reinterpret_cast<const uint8_t*>(encoded.data()), size);
+  input.SetRecursionLimit(kMessageDepthMax);
+  return request.ParseFromCodedStream(&input) && input.ConsumedEntireMessage();
+}
+
 void FillHeader(const MemberStatus& status, Revision revision, etcdserverpb::ResponseHeader& header) {
   FillHeader(status, header);
   if (header.revision() == 0) header.set_revision(revision.value);
@@ -65,17 +77,22 @@ void ToMessage(const MemberRow& row, etcdserverpb::Member& out) {
   out.set_islearner(row.is_learner);
 }
 
-ApiError ReadRange(const mvcc::Store& store, const etcdserverpb::RangeRequest& request,
-                   etcdserverpb::RangeResponse& response) {
-  const mvcc::RangeResult result = store.Range({.key = request.key(), .end = request.range_end()}, OptionsOf(request));
-  switch (result.error) {
+ApiError ToApiError(mvcc::RangeError error) {
+  switch (error) {
     case mvcc::RangeError::kOk:
-      break;
+      return ApiError::kOk;
     case mvcc::RangeError::kFutureRevision:
       return ApiError::kFutureRev;
     case mvcc::RangeError::kCompacted:
       return ApiError::kCompacted;
   }
+  return ApiError::kOk;
+}
+
+ApiError ReadRange(const mvcc::Store& store, const etcdserverpb::RangeRequest& request,
+                   etcdserverpb::RangeResponse& response) {
+  const mvcc::RangeResult result = store.Range({.key = request.key(), .end = request.range_end()}, OptionsOf(request));
+  if (result.error != mvcc::RangeError::kOk) return ToApiError(result.error);
   response.mutable_kvs()->Reserve(static_cast<int>(result.kvs.size()));
   for (const mvcc::KeyValue& pair : result.kvs) ToMessage(pair, *response.add_kvs());
   response.set_more(result.more);

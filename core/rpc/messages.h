@@ -1,6 +1,8 @@
 // Small conversions between the store's structs and the API's messages, shared by the services and the apply loop.
 #pragma once
 
+#include <string_view>
+
 #include "core/base/types.h"
 #include "core/mvcc/store.h"
 #include "core/rpc/api_error.h"
@@ -12,11 +14,18 @@ class RangeRequest;
 class RangeResponse;
 class ResponseHeader;
 }  // namespace etcdserverpb
+namespace google::protobuf {
+class Message;
+}
 namespace mvccpb {
 class KeyValue;
 }
 
 namespace detcd::rpc {
+
+// Decodes a request as deep as transactions nest, which is deeper than the protobuf library goes by itself. False:
+// `encoded` is no such message.
+bool ParseRequest(std::string_view encoded, google::protobuf::Message& request);
 
 // Cluster id, member id and the term of the last applied entry: those of the member that answers, read when the answer
 // is made (reference/semantics.md 1). `revision` is set where the operation has not set one.
@@ -26,6 +35,8 @@ void FillHeader(const MemberStatus& status, etcdserverpb::ResponseHeader& header
 
 void ToMessage(const mvcc::KeyValue& pair, mvccpb::KeyValue& out);
 void ToMessage(const MemberRow& row, etcdserverpb::Member& out);
+
+ApiError ToApiError(mvcc::RangeError error);
 
 // Reads what `request` asks of `store` into everything but the header of `response`. Sort numbers out of range act as
 // 0: the services refuse them before.

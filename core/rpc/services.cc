@@ -18,6 +18,8 @@
 #include "core/rpc/kv_service.h"
 #include "core/rpc/maintenance_service.h"
 #include "core/rpc/messages.h"
+#include "core/rpc/range_stream.h"
+#include "core/rpc/txn.h"
 #include "core/rpc/utf8.h"
 
 namespace detcd::rpc {
@@ -25,12 +27,14 @@ namespace {
 
 using ProtoMessage = google::protobuf::Message;
 
-// An open call: `read` and its size only while a linearizable read waits, which needs the request again afterwards.
+// An open call: `read` and its size only while a linearizable read waits, which needs the request again afterwards;
+// `stream` while a RangeStream is under way.
 struct OpenCall {
   Method method = Method::kRange;
   bool has_message = false;
   std::unique_ptr<ProtoMessage> read;
   size_t read_bytes = 0;
+  std::unique_ptr<RangeStream> stream;
 };
 
 // The calls of one transport. There is one transport a thread and kind, so a handful; found by identity.
@@ -40,9 +44,10 @@ struct TransportCalls {
 };
 
 // The methods of this release; every other one is refused as soon as it is called, also before a stream's first message.
-constexpr Method kBuilt[] = {Method::kRange,       Method::kPut,        Method::kDeleteRange,
-                             Method::kMemberList,  Method::kAlarm,      Method::kStatus,
-                             Method::kHealthCheck, Method::kHealthList, Method::kHealthWatch};
+constexpr Method kBuilt[] = {Method::kRange,   Method::kRangeStream, Method::kPut,        Method::kDeleteRange,
+                             Method::kTxn,     Method::kCompact,     Method::kMemberList, Method::kAlarm,
+                             Method::kStatus,  Method::kHashKV,      Method::kHealthCheck, Method::kHealthList,
+                             Method::kHealthWatch};
 
 CallStatus NotBuilt(Method method, std::string_view what) {
   const MethodInfo& info = Info(method);
@@ -61,6 +66,8 @@ class Services::Impl {
   void HalfClose(CallTransport& transport, CallId call);
   void Cancel(CallTransport& transport, CallId call);
   void OnReadReady(const Waiter& waiter, ApiError error);
+  void OnHashReady(const Waiter& waiter, ApiError error, const mvcc::HashResult& result);
+  void SendParts(const Waiter& waiter);
   size_t OpenCallCount() const;
 
  private:
@@ -72,10 +79,14 @@ class Services::Impl {
 
   void Dispatch(const Waiter& waiter, const ProtoMessage& request);
   void StartRange(const Waiter& waiter, const etcdserverpb::RangeRequest& request);
+  void StartRangeStream(const Waiter& waiter, const etcdserverpb::RangeRequest& request);
+  void StartTxn(const Waiter& waiter, const etcdserverpb::TxnRequest& request);
   void StartMemberList(const Waiter& waiter, const etcdserverpb::MemberListRequest& request);
   void StartHealthWatch(const Waiter& waiter, const grpc::health::v1::HealthCheckRequest& request);
   void WaitForReadIndex(const Waiter& waiter, const ProtoMessage& request);
   void AnswerRange(const Waiter& waiter, const etcdserverpb::RangeRequest& request);
+  void OpenStream(const Waiter& waiter, const etcdserverpb::RangeRequest& request);
+  void AnswerTxn(const Waiter& waiter, const etcdserverpb::TxnRequest& request);
   void AnswerMemberList(const Waiter& waiter);
 
   void Answer(const Waiter& waiter, const ProtoMessage& response);
@@ -194,11 +205,20 @@ void Services::Impl::Dispatch(const Waiter& waiter, const ProtoMessage& request)
       Drop(*waiter.transport, waiter.call);
       return ProposeDeleteRange(backend_, waiter, erase);
     }
+    case Method::kRangeStream:
+      return StartRangeStream(waiter, As<etcdserverpb::RangeRequest>(request));
+    case Method::kTxn:
+      return StartTxn(waiter, As<etcdserverpb::TxnRequest>(request));
+    case Method::kCompact:
+      Drop(*waiter.transport, waiter.call);
+      return ProposeCompaction(backend_, waiter, As<etcdserverpb::CompactionRequest>(request));
+    case Method::kHashKV:
+      return backend_.HashKv(waiter, self_, Revision(As<etcdserverpb::HashKVRequest>(request).revision()));
     case Method::kMemberList:
       return StartMemberList(waiter, As<etcdserverpb::MemberListRequest>(request));
     case Method::kAlarm: {
       const auto& alarm = As<etcdserverpb::AlarmRequest>(request);
-      if (!IsAlarmListing(alarm)) return Fail(waiter, NotBuilt(waiter.method, " with an action other than GET"));
+      if (ApiError error = CheckAlarm(alarm); error != ApiError::kOk) return Fail(waiter, error);
       Drop(*waiter.transport, waiter.call);
       return ProposeAlarm(backend_, waiter, alarm);
     }
@@ -221,9 +241,6 @@ void Services::Impl::Dispatch(const Waiter& waiter, const ProtoMessage& request)
     case Method::kHealthWatch:
       return StartHealthWatch(waiter, As<grpc::health::v1::HealthCheckRequest>(request));
 
-    case Method::kRangeStream:
-    case Method::kTxn:
-    case Method::kCompact:
     case Method::kWatch:
     case Method::kLeaseGrant:
     case Method::kLeaseRevoke:
@@ -236,7 +253,6 @@ void Services::Impl::Dispatch(const Waiter& waiter, const ProtoMessage& request)
     case Method::kMemberPromote:
     case Method::kDefragment:
     case Method::kHash:
-    case Method::kHashKV:
     case Method::kSnapshot:
     case Method::kMoveLeader:
     case Method::kDowngrade:
@@ -274,6 +290,22 @@ void Services::Impl::StartRange(const Waiter& waiter, const etcdserverpb::RangeR
   WaitForReadIndex(waiter, request);
 }
 
+void Services::Impl::StartRangeStream(const Waiter& waiter, const etcdserverpb::RangeRequest& request) {
+  if (ApiError error = CheckRangeStream(request); error != ApiError::kOk) return Fail(waiter, error);
+  if (request.serializable()) return OpenStream(waiter, request);
+  WaitForReadIndex(waiter, request);
+}
+
+void Services::Impl::StartTxn(const Waiter& waiter, const etcdserverpb::TxnRequest& request) {
+  if (ApiError error = CheckTxn(request, kTxnOpsMax); error != ApiError::kOk) return Fail(waiter, error);
+  if (!IsReadOnly(request)) {
+    Drop(*waiter.transport, waiter.call);
+    return ProposeTxn(backend_, waiter, request);
+  }
+  if (IsSerializable(request)) return AnswerTxn(waiter, request);
+  WaitForReadIndex(waiter, request);
+}
+
 void Services::Impl::StartMemberList(const Waiter& waiter, const etcdserverpb::MemberListRequest& request) {
   if (!request.linearizable()) return AnswerMemberList(waiter);
   WaitForReadIndex(waiter, request);
@@ -307,14 +339,17 @@ void Services::Impl::OnReadReady(const Waiter& waiter, ApiError error) {
     return;
   }
   if (error != ApiError::kOk) return Fail(waiter, error);
+  // The answer drops the call, and its request with it.
+  const std::unique_ptr<ProtoMessage> request = std::exchange(open->read, nullptr);
+  --reads_waiting_;
+  reads_waiting_bytes_ -= open->read_bytes;
   switch (open->method) {
-    case Method::kRange: {
-      // The answer drops the call, and its request with it.
-      const std::unique_ptr<ProtoMessage> request = std::exchange(open->read, nullptr);
-      --reads_waiting_;
-      reads_waiting_bytes_ -= open->read_bytes;
+    case Method::kRange:
       return AnswerRange(waiter, As<etcdserverpb::RangeRequest>(*request));
-    }
+    case Method::kRangeStream:
+      return OpenStream(waiter, As<etcdserverpb::RangeRequest>(*request));
+    case Method::kTxn:
+      return AnswerTxn(waiter, As<etcdserverpb::TxnRequest>(*request));
     case Method::kMemberList:
       return AnswerMemberList(waiter);
     default:
@@ -325,6 +360,41 @@ void Services::Impl::OnReadReady(const Waiter& waiter, ApiError error) {
 void Services::Impl::AnswerRange(const Waiter& waiter, const etcdserverpb::RangeRequest& request) {
   etcdserverpb::RangeResponse response;
   if (ApiError error = rpc::Range(backend_, request, response); error != ApiError::kOk) return Fail(waiter, error);
+  Answer(waiter, response);
+}
+
+void Services::Impl::OpenStream(const Waiter& waiter, const etcdserverpb::RangeRequest& request) {
+  Find(*waiter.transport, waiter.call)->stream = std::make_unique<RangeStream>(request);
+  SendParts(waiter);
+}
+
+// As much as the client's credit allows; its next credit brings the rest.
+void Services::Impl::SendParts(const Waiter& waiter) {
+  OpenCall* open = Find(*waiter.transport, waiter.call);
+  if (open == nullptr || open->stream == nullptr) return;
+  while (waiter.transport->Writable(waiter.call)) {
+    etcdserverpb::RangeStreamResponse response;
+    if (ApiError error = open->stream->Next(backend_, response); error != ApiError::kOk) return Fail(waiter, error);
+    if (open->stream->done()) return Answer(waiter, response);
+    waiter.transport->Send(waiter.call, response);
+  }
+  PROBE("rpc.range_stream_waits_for_credit");
+}
+
+void Services::Impl::AnswerTxn(const Waiter& waiter, const etcdserverpb::TxnRequest& request) {
+  etcdserverpb::TxnResponse response;
+  if (ApiError error = rpc::ReadTxn(backend_, request, response); error != ApiError::kOk) return Fail(waiter, error);
+  Answer(waiter, response);
+}
+
+void Services::Impl::OnHashReady(const Waiter& waiter, ApiError error, const mvcc::HashResult& result) {
+  if (Find(*waiter.transport, waiter.call) == nullptr) return;
+  if (error != ApiError::kOk) return Fail(waiter, error);
+  etcdserverpb::HashKVResponse response;
+  FillHeader(backend_.Status(), backend_.store().revision(), *response.mutable_header());
+  response.set_hash(result.hash);
+  response.set_compact_revision(result.compact_revision.value);
+  response.set_hash_revision(result.revision.value);
   Answer(waiter, response);
 }
 
@@ -348,8 +418,13 @@ void Services::Message(CallTransport& transport, CallId call, const google::prot
 }
 void Services::HalfClose(CallTransport& transport, CallId call) { impl_->HalfClose(transport, call); }
 void Services::Cancel(CallTransport& transport, CallId call) { impl_->Cancel(transport, call); }
-void Services::Credit(CallTransport&, CallId) {}  // no stream of this release sends more than one message
+void Services::Credit(CallTransport& transport, CallId call) {
+  impl_->SendParts({.transport = &transport, .call = call, .method = Method::kRangeStream});
+}
 void Services::OnReadReady(const Waiter& waiter, uint64_t, ApiError error) { impl_->OnReadReady(waiter, error); }
+void Services::OnHashReady(const Waiter& waiter, ApiError error, const mvcc::HashResult& result) {
+  impl_->OnHashReady(waiter, error, result);
+}
 size_t Services::open_call_count() const { return impl_->OpenCallCount(); }
 
 }  // namespace detcd::rpc

@@ -16,7 +16,7 @@ struct ServicesOptions {
   int64_t quota_bytes = 2'147'483'648;  // Status.dbSizeQuota; etcd's default of 2 GiB
 };
 
-class Services final : public CallService, public ReadListener {
+class Services final : public CallService, public ReadListener, public HashListener {
  public:
   // `backend` outlives this object.
   Services(Backend& backend, ServicesOptions options);
@@ -31,6 +31,7 @@ class Services final : public CallService, public ReadListener {
   void Credit(CallTransport& transport, CallId call) override;
 
   void OnReadReady(const Waiter& waiter, uint64_t token, ApiError error) override;
+  void OnHashReady(const Waiter& waiter, ApiError error, const mvcc::HashResult& result) override;
 
   // Calls remembered now.
   size_t open_call_count() const;

@@ -9,6 +9,7 @@
 #include "absl/strings/str_format.h"
 #include "core/base/check.h"
 #include "core/base/probe.h"
+#include "core/rpc/messages.h"
 #include "core/rpc/utf8.h"
 
 namespace detcd::wire {
@@ -339,7 +340,7 @@ bool GrpcConnection::OnRequest(Call& call, std::string_view payload) {
   call.got_message = true;
   if (call.reader.flag() == 1 && !Inflate(call, payload)) return false;
   google::protobuf::Message* request = rpc::NewRequest(call.head.context().method, &shared_.arena);
-  const bool parsed = request->ParseFromArray(payload.data(), static_cast<int>(payload.size()));
+  const bool parsed = rpc::ParseRequest(payload, *request);
   if (parsed) {
     shared_.service.Message(shared_.transport, IdOf(call), *request);
   } else {

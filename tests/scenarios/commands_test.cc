@@ -178,7 +178,7 @@ TEST(DetcdSimTest, SweepsDoNotDependOnJobs) {
   const std::string one = sweep("1");
   EXPECT_EQ(one, sweep("3"));
   EXPECT_THAT(one, StartsWith("3 "));
-  EXPECT_THAT(one, HasSubstr("\"schema_version\": 1"));
+  EXPECT_THAT(one, HasSubstr("\"schema_version\": 2"));
 }
 
 }  // namespace

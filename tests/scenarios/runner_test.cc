@@ -52,6 +52,7 @@ void ExpectBites(const RunResult& result, FaultKind kind) {
 void ExpectAbsent(const RunResult& result, FaultKind kind) {
   EXPECT_EQ(result.effects.armed(kind), 0u) << sim::FaultKindName(kind);
   EXPECT_EQ(result.effects.effective(kind), 0u) << sim::FaultKindName(kind);
+  EXPECT_EQ(result.effects.changing(kind), 0u) << sim::FaultKindName(kind);
 }
 
 class CalmWorld : public testing::TestWithParam<std::tuple<Fidelity, uint32_t>> {};
@@ -193,6 +194,51 @@ TEST_P(FaultyWorld, StandingLawsAreArmedToo) {
   const RunResult lossy = RunSetting("links { loss_ppm: 50000 duplicate_ppm: 50000 }");
   ExpectBites(lossy, GetParam() == WIRE ? FaultKind::kSegmentLoss : FaultKind::kMessageLoss);
   if (GetParam() == DIRECT) ExpectBites(lossy, FaultKind::kMessageDuplicate);
+}
+
+// Nothing else happens there: each kind that is planned, made certain, is cause enough for a change of state.
+TEST_P(FaultyWorld, EachKindAloneChangesState) {
+  const bool wire = GetParam() == WIRE;
+  const FaultKind loss = wire ? FaultKind::kSegmentLoss : FaultKind::kMessageLoss;
+  const std::pair<FaultKind, std::string> episodes[] = {
+      {FaultKind::kPartition, "partition { group: 1 } } episodes { id: 2 at_ms: 8000 for_ms: 8000 partition { group: 2 }"},
+      {FaultKind::kOneWay, "one_way { from: 1 from: 2 from: 3 to: 1 to: 2 to: 3 }"},
+      {FaultKind::kClientPartition, "client_partition { clients: 1 clients: 2 members: 1 members: 2 members: 3 }"},
+      {FaultKind::kSlowLink, "slow { members: 1 members: 2 members: 3 delay { min_us: 2500000 max_us: 2500000 } }"},
+      {loss, "loss { members: 1 members: 2 members: 3 loss_ppm: 1000000 }"},
+      {FaultKind::kCrash, "crash { members: 1 members: 2 members: 3 survival: EVERYTHING }"},
+      {FaultKind::kPowerLoss, "crash { members: 1 members: 2 members: 3 survival: NOTHING }"},
+      {FaultKind::kPause, "pause { members: 1 members: 2 members: 3 }"},
+      // What is not synced for long is what a power loss finds.
+      {FaultKind::kSyncStall, "sync_stall { members: 1 members: 2 members: 3 } } "
+                              "episodes { id: 2 at_ms: 8500 for_ms: 500 crash { members: 1 members: 2 members: 3 survival: NOTHING }"},
+  };
+  for (const auto& [kind, text] : episodes) {
+    const RunResult result = RunWith(Calm(GetParam(), 3, 20'000), "episodes { id: 1 at_ms: 8000 for_ms: 8000 " + text + " }");
+    EXPECT_EQ(result.verdict, Verdict::kFine) << sim::FaultKindName(kind) << "\n" << result.story;
+    EXPECT_GT(result.effects.changing(kind), 0u) << sim::FaultKindName(kind);
+    EXPECT_LE(result.effects.changing(kind), result.effects.effective(kind)) << sim::FaultKindName(kind);
+  }
+}
+
+// A leader whose clock is slow, between followers whose clocks are fast: heartbeats that are in time by clocks that are
+// right come too late, where delays are bad luck too. Whoever leads is slow in one of three worlds.
+TEST_P(FaultyWorld, DriftAloneChangesState) {
+  uint64_t changing = 0;
+  for (int world = 0; world < 12; ++world) {
+    const int slow = world % 3 + 1;
+    Scenario scenario = Calm(GetParam(), 3, 20'000);
+    scenario.set_seed(static_cast<uint64_t>(world) / 3);
+    scenario.MergeFrom(Parse("knobs { heartbeat_ms: 200 election_timeout_ms: 1000 } links { delay { min_us: 1000 max_us: 600000 } }"));
+    for (int member = 1; member <= 3; ++member) {
+      *scenario.add_episodes() = Parse("episodes { id: " + std::to_string(member) + " at_ms: 8000 for_ms: 10000 drift { member: " +
+                                       std::to_string(member) + " drift_ppm: " + (member == slow ? "-500000" : "500000") + " } }").episodes(0);
+    }
+    const RunResult result = RunScenario(scenario, {});
+    EXPECT_EQ(result.verdict, Verdict::kFine) << result.story;
+    changing += result.effects.changing(FaultKind::kClockDrift);
+  }
+  EXPECT_GT(changing, 0u);
 }
 
 INSTANTIATE_TEST_SUITE_P(Fidelities, FaultyWorld, testing::Values(DIRECT, WIRE));

@@ -13,10 +13,13 @@ SeedReport Report(uint64_t seed, Verdict verdict) {
   return report;
 }
 
-SeedReport WithFault(sim::FaultKind kind, uint64_t armed, uint64_t effective) {
+constexpr sim::Victim kLeader = {.role = sim::VictimRole::kLeader, .phase = sim::Phase::kChaos};
+
+SeedReport WithFault(sim::FaultKind kind, uint64_t armed, uint64_t effective, uint64_t changing = 0) {
   RunResult result;
   result.effects.Armed(kind, armed);
-  result.effects.Effective(kind, effective);
+  result.effects.Effective(kind, kLeader, effective);
+  result.effects.Changing(kind, kLeader, changing);
   return MakeReport(result);
 }
 
@@ -49,13 +52,26 @@ TEST(SweepTotalsTest, AFaultArmedOftenWithoutEffectIsDead) {
   EXPECT_EQ(totals.ExitCode(), 0);
 }
 
+TEST(SweepTotalsTest, AFaultArmedVeryOftenThatChangesNothingIsInert) {
+  SweepTotals totals;
+  totals.Add(WithFault(sim::FaultKind::kPause, kInertFaultArmedMin - 1, 9));
+  EXPECT_EQ(totals.ExitCode(), 0);
+  totals.Add(WithFault(sim::FaultKind::kPause, 1, 0));
+  EXPECT_EQ(totals.ExitCode(), 4);
+  EXPECT_TRUE(totals.Faults()[0].inert());
+  EXPECT_FALSE(totals.Faults()[0].dead());
+  totals.Add(WithFault(sim::FaultKind::kPause, 0, 1, 1));
+  EXPECT_EQ(totals.ExitCode(), 0);
+}
+
 TEST(SweepTotalsTest, FaultsThatNeverHappenedAreNotListed) {
   SweepTotals totals;
-  totals.Add(WithFault(sim::FaultKind::kCrash, 2, 1));
+  totals.Add(WithFault(sim::FaultKind::kCrash, 2, 3, 1));
   totals.Add(WithFault(sim::FaultKind::kCrash, 3, 0));
   const std::vector<Fault> faults = totals.Faults();
   ASSERT_THAT(faults, SizeIs(1));
-  EXPECT_EQ(faults[0].ShortDebugString(), R"(kind: "crash" armed: 5 effective: 1 seeds_armed: 2 seeds_effective: 1)");
+  EXPECT_EQ(faults[0].ShortDebugString(), R"(kind: "crash" armed: 5 effective: 3 seeds_armed: 2 seeds_effective: 1 changing: 1 seeds_changing: 1 )"
+            R"(victims { role: "leader" phase: "chaos" effective: 3 changing: 1 })");
 }
 
 TEST(SweepTotalsTest, TheDigestIsOfSeedsAndTheirDigestsInOrder) {

@@ -21,7 +21,9 @@ struct Disk {
 
   SimDisk disk;
   KeyedRandom random;
-  Effects effects;
+  EventQueue queue{1};
+  EffectLedger ledger{queue, 1};
+  Effects effects = ledger.At(0);
 };
 
 TEST(SimDiskTest, SyncedBytesAndNamesSurviveEveryCrash) {
@@ -115,7 +117,7 @@ TEST(SimDiskTest, FailedSyncDropsPagesAndReportsCleanAfterwards) {
   disk.file()->SyncFailed(disk.random, disk.effects);
   EXPECT_EQ(disk.file()->unsynced_sectors(), 0u);
   EXPECT_NE(disk.Content(), std::string(64 * kSectorBytes, '1'));
-  EXPECT_GT(disk.effects.effective(FaultKind::kSectorLost), 0u);
+  EXPECT_GT(disk.ledger.counts().effective(FaultKind::kSectorLost), 0u);
 }
 
 TEST(SimDiskTest, SpaceIsTakenAndGivenBack) {

@@ -59,7 +59,7 @@ TEST(SimMessagesTest, CertainLossLosesAll) {
   MessageWorld world({.delay = kWide, .message_loss_permille = 1000});
   world.Send(50);
   EXPECT_TRUE(world.inbox.handles.empty());
-  EXPECT_EQ(world.universe.effects().effective(FaultKind::kMessageLoss), 50u);
+  EXPECT_EQ(world.universe.effects().counts().effective(FaultKind::kMessageLoss), 50u);
   EXPECT_EQ(world.references.count, 0);
 }
 
@@ -75,7 +75,7 @@ TEST(SimMessagesTest, ReorderingOvertakes) {
   world.Send(50);
   EXPECT_EQ(world.inbox.handles.size(), 50u);
   EXPECT_FALSE(std::is_sorted(world.inbox.handles.begin(), world.inbox.handles.end()));
-  EXPECT_GT(world.universe.effects().effective(FaultKind::kMessageReorder), 0u);
+  EXPECT_GT(world.universe.effects().counts().effective(FaultKind::kMessageReorder), 0u);
 }
 
 TEST(SimMessagesTest, OneWayPartitionHoldsOneDirection) {
@@ -144,7 +144,7 @@ TEST(SimStreamsTest, ShortPartitionOnlyDelays) {
   world.universe.Rejoin({0}, {1});
   RunFor(world.universe, Seconds(6));
   EXPECT_EQ(world.peer().data, "held");
-  EXPECT_GT(world.universe.effects().effective(FaultKind::kPartition), 0u);
+  EXPECT_GT(world.universe.effects().counts().effective(FaultKind::kPartition), 0u);
 }
 
 TEST(SimStreamsTest, LongPartitionTimesTheWriterOutAndLeavesTheReaderHalfOpen) {
@@ -170,7 +170,7 @@ TEST(SimStreamsTest, CertainLossEndsInAReset) {
   RunFor(world.universe, Seconds(60));
   EXPECT_EQ(world.client.closed, IoError::kReset);
   EXPECT_EQ(world.peer().data, "");
-  EXPECT_GT(world.universe.effects().effective(FaultKind::kSegmentLoss), 0u);
+  EXPECT_GT(world.universe.effects().counts().effective(FaultKind::kSegmentLoss), 0u);
 }
 
 TEST(SimStreamsTest, EndedProcessResetsItsPeersAndPowerLossIsSilent) {
@@ -239,7 +239,7 @@ TEST(SimHostTest, PausedProcessorDrainsItsInboxLater) {
   EXPECT_TRUE(recorder.fired.empty());
   RunFor(universe, Millis(2));
   EXPECT_EQ(recorder.fired.size(), 1u);
-  EXPECT_GT(universe.effects().effective(FaultKind::kPause), 0u);
+  EXPECT_GT(universe.effects().counts().effective(FaultKind::kPause), 0u);
   universe.End(0);
 }
 
@@ -298,7 +298,7 @@ TEST(SimFilesTest, StalledDiskCompletesNothingUntilItIsOver) {
   EXPECT_FALSE(world.recorder.Has(4));
   RunFor(world.universe, Millis(100));
   EXPECT_TRUE(world.recorder.Has(4));
-  EXPECT_GT(world.universe.effects().effective(FaultKind::kSyncStall), 0u);
+  EXPECT_GT(world.universe.effects().counts().effective(FaultKind::kSyncStall), 0u);
 }
 
 TEST(SimFilesTest, PowerLossTakesWhatWasNeverSynced) {
@@ -326,7 +326,7 @@ TEST(SimFilesTest, CertainErrorsAreSaid) {
   world.directory->Sync(7);
   RunFor(world.universe, Seconds(1));
   for (FileToken token : {4, 5, 6, 7}) EXPECT_EQ(world.recorder.results.at(token).error, IoError::kDevice);
-  EXPECT_EQ(world.universe.effects().effective(FaultKind::kDeviceError), 2u);
+  EXPECT_EQ(world.universe.effects().counts().effective(FaultKind::kDeviceError), 2u);
 }
 
 TEST(SimFilesTest, CorruptionFlipsOneBit) {

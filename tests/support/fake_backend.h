@@ -23,12 +23,21 @@ class FakeBackend final : public rpc::Backend {
     uint64_t token;
   };
 
+  struct Hash {
+    rpc::Waiter waiter;
+    rpc::HashListener* listener;
+    Revision revision;
+  };
+
   void Propose(const rpc::Waiter& waiter, etcdserverpb::InternalRaftRequest& request) override {
     request.mutable_header()->set_id(77);
     proposals.push_back({waiter, request});
   }
   void LinearizableRead(const rpc::Waiter& waiter, rpc::ReadListener& listener, uint64_t token) override {
     reads.push_back({waiter, &listener, token});
+  }
+  void HashKv(const rpc::Waiter& waiter, rpc::HashListener& listener, Revision revision) override {
+    hashes.push_back({waiter, &listener, revision});
   }
   const mvcc::Store& store() const override { return store_; }
   rpc::MemberStatus Status() const override { return status; }
@@ -42,6 +51,7 @@ class FakeBackend final : public rpc::Backend {
     reads.pop_front();
     read.listener->OnReadReady(read.waiter, read.token, error);
   }
+  mvcc::Store& mutable_store() { return store_; }
   void Put(std::string_view key, std::string_view value) {
     store_.Begin();
     store_.Put(Bytes::Copy(key), Bytes::Copy(value), LeaseId());
@@ -59,6 +69,7 @@ class FakeBackend final : public rpc::Backend {
   std::vector<rpc::MemberRow> members;
   std::vector<std::pair<rpc::Waiter, etcdserverpb::InternalRaftRequest>> proposals;
   std::deque<Read> reads;
+  std::vector<Hash> hashes;
   std::string cluster_version;
 
  private:
@@ -77,8 +88,10 @@ class FakeTransport final : public rpc::CallTransport {
 
   void Send(rpc::CallId call, const google::protobuf::Message& response) override {
     calls[call].sent.push_back(response.ShortDebugString());
+    bytes_sent += response.ByteSizeLong();
+    if (credit > 0) --credit;
   }
-  bool Writable(rpc::CallId) const override { return true; }
+  bool Writable(rpc::CallId) const override { return credit > 0; }
   void Finish(rpc::CallId call, rpc::CallStatus status) override {
     ++finishes;
     calls[call].finished = true;
@@ -87,6 +100,8 @@ class FakeTransport final : public rpc::CallTransport {
 
   std::map<rpc::CallId, Call> calls;
   int finishes = 0;
+  size_t bytes_sent = 0;
+  size_t credit = 1'000'000;  // messages that streams may still send
 };
 
 }  // namespace detcd::testing

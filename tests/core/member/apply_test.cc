@@ -1,6 +1,7 @@
 #include "core/member/apply.h"
 
 #include <google/protobuf/arena.h>
+#include <google/protobuf/text_format.h>
 
 #include "core/member/member_context.h"
 #include "core/proto/raft.pb.h"
@@ -172,13 +173,219 @@ TEST(ApplyTest, RangeInTheLogReadsAndChangesNothing) {
   EXPECT_EQ(applier.Apply(request)->error, ApiError::kFutureRev);
 }
 
-TEST(ApplyTest, AlarmListingIsEmptyAndOtherAlarmsStopTheMember) {
+InternalRaftRequest AlarmOf(etcdserverpb::AlarmRequest::AlarmAction action, int type, uint64_t member) {
+  InternalRaftRequest request;
+  request.mutable_alarm()->set_action(action);
+  request.mutable_alarm()->set_alarm(static_cast<etcdserverpb::AlarmType>(type));
+  request.mutable_alarm()->set_memberid(member);
+  return request;
+}
+
+TEST(ApplyTest, AlarmsAreRaisedListedAndCleared) {
+  using etcdserverpb::AlarmRequest;
+  Applier applier(true);
+  EXPECT_EQ(ResponseText(applier.Apply(AlarmOf(AlarmRequest::GET, 0, 0))), "header { }");
+  EXPECT_EQ(ResponseText(applier.Apply(AlarmOf(AlarmRequest::ACTIVATE, 0, 7))), "header { }");
+  for (int again = 0; again < 2; ++again) {
+    EXPECT_EQ(ResponseText(applier.Apply(AlarmOf(AlarmRequest::ACTIVATE, 1, 7))),
+              "header { } alarms { memberID: 7 alarm: NOSPACE }");
+  }
+  EXPECT_EQ(ResponseText(applier.Apply(AlarmOf(AlarmRequest::GET, 2, 0))), "header { }");
+  EXPECT_EQ(ResponseText(applier.Apply(AlarmOf(AlarmRequest::GET, 0, 99))),
+            "header { } alarms { memberID: 7 alarm: NOSPACE }");
+  EXPECT_EQ(ResponseText(applier.Apply(AlarmOf(AlarmRequest::DEACTIVATE, 1, 8))), "header { }");
+  EXPECT_EQ(ResponseText(applier.Apply(AlarmOf(AlarmRequest::DEACTIVATE, 1, 7))),
+            "header { } alarms { memberID: 7 alarm: NOSPACE }");
+  EXPECT_TRUE(applier.state.alarms.empty());
+}
+
+TEST(ApplyTest, AlarmsRefuseWhatTheyMustNotLetThrough) {
+  Applier applier(true);
+  InternalRaftRequest erase, range, compaction, read_txn, put_txn;
+  erase.mutable_delete_range()->set_key("a");
+  range.mutable_range()->set_key("a");
+  compaction.mutable_compaction()->set_revision(1);
+  read_txn.mutable_txn()->add_success()->mutable_request_range()->set_key("a");
+  put_txn.mutable_txn()->add_failure()->mutable_request_txn()->add_success()->mutable_request_put()->set_key("a");
+  applier.state.alarms = {{.type = etcdserverpb::NOSPACE, .member = MemberId(3)}};
+  EXPECT_EQ(applier.Put("a", "1")->error, ApiError::kNoSpace);
+  EXPECT_EQ(applier.Apply(put_txn)->error, ApiError::kNoSpace);
+  for (const auto& request : {erase, range, compaction, read_txn}) {
+    EXPECT_EQ(applier.Apply(request)->error, ApiError::kOk) << request.ShortDebugString();
+  }
+  applier.state.alarms.insert({.type = etcdserverpb::CORRUPT, .member = MemberId(4)});
+  EXPECT_EQ(applier.Put("a", "1")->error, ApiError::kCorrupt);
+  for (const auto& request : {put_txn, erase, range, compaction, read_txn}) {
+    EXPECT_EQ(applier.Apply(request)->error, ApiError::kCorrupt) << request.ShortDebugString();
+  }
+}
+
+TEST(ApplyTest, DowngradeIsKeptAndEnds) {
   Applier applier(true);
   InternalRaftRequest request;
-  request.mutable_alarm();
-  EXPECT_EQ(ResponseText(applier.Apply(request)), "header { }");
-  request.mutable_alarm()->set_action(etcdserverpb::AlarmRequest::ACTIVATE);
-  EXPECT_EQ(applier.Apply(request).status().code(), absl::StatusCode::kFailedPrecondition);
+  request.mutable_downgrade_info_set()->set_enabled(true);
+  request.mutable_downgrade_info_set()->set_ver("3.6.0");
+  ASSERT_TRUE(applier.Apply(request).ok());
+  EXPECT_EQ(applier.state.downgrade, (rpc::Downgrade{.enabled = true, .target_version = "3.6.0"}));
+  request.mutable_downgrade_info_set()->set_enabled(false);
+  ASSERT_TRUE(applier.Apply(request).ok());
+  EXPECT_EQ(applier.state.downgrade, rpc::Downgrade());
+}
+
+TEST(ApplyTest, CompactionAnswersWithTheCurrentRevision) {
+  Applier applier(true);
+  applier.Put("a", "1").IgnoreError();
+  InternalRaftRequest request;
+  request.mutable_compaction()->set_revision(2);
+  const auto plain = applier.Apply(request);
+  EXPECT_EQ(ResponseText(plain), "header { revision: 2 }");
+  EXPECT_EQ(plain->answer_after_removal, std::nullopt);
+  EXPECT_EQ(applier.Apply(request)->error, ApiError::kCompacted);
+  request.mutable_compaction()->set_revision(4);
+  request.mutable_compaction()->set_physical(true);
+  EXPECT_EQ(applier.Apply(request)->error, ApiError::kFutureRev);
+  applier.Put("a", "1").IgnoreError();
+  request.mutable_compaction()->set_revision(3);
+  EXPECT_EQ(applier.Apply(request)->answer_after_removal, Revision(3));
+}
+
+// --- transactions ------------------------------------------------------------------------------------------------------
+
+InternalRaftRequest TxnOf(std::string_view text) {
+  InternalRaftRequest request;
+  EXPECT_TRUE(google::protobuf::TextFormat::ParseFromString(std::string(text), request.mutable_txn())) << text;
+  return request;
+}
+
+TEST(ApplyTxnTest, HeadersShowTheRevisionAtEachStep) {
+  Applier applier(true);
+  applier.Put("w", "v").IgnoreError();
+  EXPECT_EQ(ResponseText(applier.Apply(TxnOf(R"(
+              success { request_delete_range { key: "zzz" } }
+              success { request_range { key: "a" } }
+              success { request_put { key: "w" value: "x" prev_kv: true } }
+              success { request_range { key: "w" } }
+              success { request_delete_range { key: "w9" } }
+              success { request_txn { success { request_range { key: "w" count_only: true } } } })"))),
+            "header { revision: 3 } succeeded: true"
+            " responses { response_delete_range { header { revision: 2 } } }"
+            " responses { response_range { header { revision: 2 } } }"
+            " responses { response_put { header { revision: 3 } prev_kv { key: \"w\" create_revision: 2 mod_revision: 2"
+            " version: 1 value: \"v\" } } }"
+            " responses { response_range { header { revision: 3 } kvs { key: \"w\" create_revision: 2 mod_revision: 3"
+            " version: 2 value: \"x\" } count: 1 } }"
+            " responses { response_delete_range { header { revision: 3 } } }"
+            " responses { response_txn { header { } succeeded: true"
+            " responses { response_range { header { revision: 3 } count: 1 } } } }");
+}
+
+TEST(ApplyTxnTest, WithoutChangesTheRevisionStays) {
+  Applier applier(true);
+  applier.Put("a", "1").IgnoreError();
+  EXPECT_EQ(ResponseText(applier.Apply(TxnOf(R"(compare { key: "a" target: VERSION version: 9 }
+                                                success { request_put { key: "b" } })"))),
+            "header { revision: 2 }");
+  EXPECT_EQ(ResponseText(applier.Apply(TxnOf(R"(success { request_delete_range { key: "b" } })"))),
+            "header { revision: 2 } succeeded: true responses { response_delete_range { header { revision: 2 } } }");
+}
+
+TEST(ApplyTxnTest, AllBranchesAreChosenBeforeAnyOpRuns) {
+  Applier applier(true);
+  EXPECT_EQ(ResponseText(applier.Apply(TxnOf(R"(
+              success { request_put { key: "a" value: "1" } }
+              success { request_txn { compare { key: "a" target: VERSION version: 0 }
+                                      success { request_put { key: "b" } } failure { request_put { key: "c" } } } }
+              success { request_txn { compare { key: "a" target: VERSION version: 1 }
+                                      success { request_put { key: "d" } } } })"))),
+            "header { revision: 2 } succeeded: true responses { response_put { header { revision: 2 } } }"
+            " responses { response_txn { header { } succeeded: true"
+            " responses { response_put { header { revision: 2 } } } } } responses { response_txn { header { } } }");
+  EXPECT_TRUE(applier.store.Get("b"));
+  EXPECT_FALSE(applier.store.Get("c"));
+  EXPECT_FALSE(applier.store.Get("d"));
+}
+
+TEST(ApplyTxnTest, ChecksOfTheChosenBranchComeInOpOrderAndLeaveNothingDone) {
+  Applier applier(false);
+  applier.Put("a", "1").IgnoreError();
+  applier.Put("a", "2").IgnoreError();
+  InternalRaftRequest compaction;
+  compaction.mutable_compaction()->set_revision(3);
+  ASSERT_TRUE(applier.Apply(compaction).ok());
+  auto error = [&](std::string_view text) { return applier.Apply(TxnOf(text))->error; };
+  EXPECT_EQ(error(R"(success { request_put { key: "b" } } success { request_range { key: "a" revision: 4 } })"),
+            ApiError::kFutureRev);  // also not the revision that this transaction would make
+  EXPECT_EQ(error(R"(success { request_put { key: "b" } } success { request_range { key: "a" revision: 2 } })"),
+            ApiError::kCompacted);
+  EXPECT_EQ(error(R"(success { request_put { key: "b" } } success { request_range { key: "a" revision: -1 } })"),
+            ApiError::kCompacted);
+  EXPECT_EQ(error(R"(success { request_put { key: "b" lease: 5 } } success { request_range { key: "a" revision: 2 } })"),
+            ApiError::kLeaseNotFound);
+  EXPECT_EQ(error(R"(success { request_put { key: "b" } } success { request_put { key: "n" ignore_value: true } })"),
+            ApiError::kKeyNotFound);
+  EXPECT_EQ(error(R"(success { request_txn { success { request_range { key: "a" revision: 9 } } } })"),
+            ApiError::kFutureRev);
+  EXPECT_EQ(error(R"(failure { request_put { key: "b" lease: 5 } })"), ApiError::kOk);  // the other branch
+  EXPECT_EQ(applier.store.revision(), Revision(3));
+  EXPECT_FALSE(applier.store.Get("b"));
+}
+
+TEST(ApplyTxnTest, NegativeRevisionReadsTheNewestWhenNothingIsCompacted) {
+  Applier applier(true);
+  EXPECT_EQ(ResponseText(applier.Apply(TxnOf(R"(success { request_put { key: "w" } }
+                                                success { request_range { key: "w" revision: -1 count_only: true } })"))),
+            "header { revision: 2 } succeeded: true responses { response_put { header { revision: 2 } } }"
+            " responses { response_range { header { revision: 2 } count: 1 } }");
+  EXPECT_EQ(applier.Apply(TxnOf(R"(success { request_put { key: "w" } }
+                                   success { request_range { key: "w" revision: -2 } })"))
+                ->error,
+            ApiError::kCompacted);
+}
+
+TEST(ApplyTxnTest, IgnoreFlagsKeepWhatIsThere) {
+  Applier applier(true);
+  applier.Put("a", "1").IgnoreError();
+  ASSERT_EQ(applier.Apply(TxnOf(R"(success { request_put { key: "a" ignore_value: true } })"))->error, ApiError::kOk);
+  EXPECT_EQ(applier.store.Get("a")->value.view(), "1");
+  EXPECT_EQ(applier.store.Get("a")->version, 2);
+  // Past the duplicate check by its open end: deleted first, nothing is left to keep.
+  ASSERT_EQ(applier.Apply(TxnOf(R"(success { request_delete_range { key: "a" range_end: "\000" } }
+                                   success { request_put { key: "a" ignore_value: true } })"))
+                ->error,
+            ApiError::kOk);
+  EXPECT_EQ(applier.store.Get("a")->value.view(), "");
+  EXPECT_EQ(applier.store.Get("a")->version, 1);
+}
+
+TEST(ApplyTxnTest, NestsAsDeepAsOperationsAllow) {
+  InternalRaftRequest request;
+  etcdserverpb::TxnRequest* txn = request.mutable_txn();
+  for (int depth = 0; depth < 127; ++depth) txn = txn->add_success()->mutable_request_txn();
+  txn->add_success()->mutable_request_put()->set_key("deep");
+  Applier applier(true);
+  ASSERT_TRUE(applier.Apply(request).ok());
+  EXPECT_TRUE(applier.store.Get("deep"));
+}
+
+TEST(ApplyTest, CanApplyTellsWhatWouldStopTheMember) {
+  auto can = [](const InternalRaftRequest& request) {
+    return CanApply({.data = Bytes::Copy(request.SerializeAsString())});
+  };
+  InternalRaftRequest request;
+  request.mutable_header()->set_id(4);
+  EXPECT_TRUE(can(request));
+  request.mutable_cluster_version_set();
+  EXPECT_TRUE(can(request));
+  request.mutable_lease_grant();
+  EXPECT_FALSE(can(request));
+  request.clear_cluster_version_set();
+  EXPECT_FALSE(can(request));
+  raftpb::ConfChange change;
+  change.set_type(raftpb::ConfChangeAddNode);
+  EXPECT_TRUE(CanApply({.type = EntryType::kConfChange, .data = Bytes::Copy(change.SerializeAsString())}));
+  change.set_type(raftpb::ConfChangeRemoveNode);
+  EXPECT_FALSE(CanApply({.type = EntryType::kConfChange, .data = Bytes::Copy(change.SerializeAsString())}));
+  EXPECT_FALSE(CanApply({.type = EntryType::kConfChangeV2, .data = Bytes()}));
 }
 
 TEST(ApplyTest, BootstrapAddsMembersAndRefusesDuplicates) {
@@ -216,9 +423,9 @@ TEST(ApplyTest, MemberAttributesAndClusterVersionAreKept) {
 
 TEST(ApplyTest, UnknownKindsAreNamedAndLeaveTheStateAlone) {
   Applier applier(true);
-  InternalRaftRequest txn;
-  txn.mutable_txn();
-  EXPECT_EQ(applier.Apply(txn).status().message(), "entry 1: operation txn is not part of this release");
+  InternalRaftRequest grant;
+  grant.mutable_lease_grant();
+  EXPECT_EQ(applier.Apply(grant).status().message(), "entry 1: operation lease_grant is not part of this release");
   InternalRaftRequest two;
   two.mutable_put()->set_key("k");
   two.mutable_compaction();
@@ -248,7 +455,7 @@ Step AnyStep() {
   InternalRaftRequest request;
   request.mutable_header()->set_id(*rc::gen::inRange<uint64_t>(1, 5));
   const std::string key = *rc::gen::elementOf(std::vector<std::string>{"a", "b", "c", std::string(1, '\0')});
-  switch (*rc::gen::inRange(0, 6)) {
+  switch (*rc::gen::inRange(0, 8)) {
     case 0:
       return {EntryType::kNormal, ""};
     case 1:
@@ -264,6 +471,22 @@ Step AnyStep() {
     case 3:
       request.mutable_cluster_version_set()->set_ver(*rc::gen::elementOf(std::vector<std::string>{"3.6.0", "3.7.0"}));
       break;
+    case 4:
+      request.mutable_compaction()->set_revision(*rc::gen::inRange(-1, 12));
+      request.mutable_compaction()->set_physical(*rc::gen::arbitrary<bool>());
+      break;
+    case 5: {
+      etcdserverpb::TxnRequest& txn = *request.mutable_txn();
+      etcdserverpb::Compare& compare = *txn.add_compare();
+      compare.set_key(key);
+      compare.set_version(*rc::gen::inRange(0, 3));
+      etcdserverpb::RequestOp& nested = *txn.add_success();
+      nested.mutable_request_txn()->add_success()->mutable_request_put()->set_key(key);
+      txn.add_success()->mutable_request_range()->set_key(key);
+      txn.add_failure()->mutable_request_delete_range()->set_key(key);
+      txn.add_failure()->mutable_request_range()->set_revision(*rc::gen::inRange(0, 6));
+      break;
+    }
     default:
       request.mutable_put()->set_key(key);
       request.mutable_put()->set_value(*rc::gen::elementOf(std::vector<std::string>{"", "x", "y"}));

@@ -335,6 +335,73 @@ TEST(MemberTest, TooLargeRequestsAreRefusedAtOnce) {
   EXPECT_TRUE(run.StatusOf(run.Put("a", std::string(kRequestBytesMax - 100, 'x'))).ok());
 }
 
+// --- compaction and hashes ---------------------------------------------------------------------------------------------
+
+etcdserverpb::CompactionRequest CompactionTo(int64_t revision, bool physical) {
+  etcdserverpb::CompactionRequest request;
+  request.set_revision(revision);
+  request.set_physical(physical);
+  return request;
+}
+
+TEST(MemberTest, PhysicalCompactionAnswersAfterTheRemoval) {
+  testing::MemoryDisk disk;
+  MemberRun run(disk, 1);
+  run.host.Advance(Millis(200));
+  for (int i = 0; i < 3; ++i) run.Put("a", "1");
+  const CallId plain = run.Start(Method::kCompact, CompactionTo(2, false));
+  EXPECT_THAT(run.Sent(plain), ElementsAre("header { cluster_id: 9 member_id: 1 revision: 4 raft_term: 2 }"));
+  const CallId physical = run.Start(Method::kCompact, CompactionTo(4, true));
+  EXPECT_EQ(run.Sent(physical), run.Sent(plain));
+  EXPECT_TRUE(run.StatusOf(physical).ok());
+  EXPECT_EQ(run.member.store().removed_revision(), Revision(4));
+  EXPECT_EQ(run.StatusOf(run.Start(Method::kCompact, CompactionTo(4, true))), rpc::ToCallStatus(ApiError::kCompacted));
+  EXPECT_EQ(run.StatusOf(run.Start(Method::kCompact, CompactionTo(5, true))), rpc::ToCallStatus(ApiError::kFutureRev));
+}
+
+// The values of an etcd 3.7.3 after the same calls.
+TEST(MemberTest, HashKvIsEtcdsAlsoAfterARestart) {
+  testing::MemoryDisk disk;
+  etcdserverpb::HashKVRequest request;
+  {
+    MemberRun run(disk, 1);
+    run.host.Advance(Millis(200));
+    run.Put("a", "1");
+    run.Put("b", "");
+    run.Put("a", "2");
+    EXPECT_THAT(run.Sent(run.Start(Method::kHashKV, request)),
+                ElementsAre("header { cluster_id: 9 member_id: 1 revision: 4 raft_term: 2 } hash: 1543627925 "
+                            "compact_revision: -1 hash_revision: 4"));
+    run.Start(Method::kCompact, CompactionTo(3, false));
+  }
+  MemberRun run(disk, 1);
+  run.host.Advance(Millis(200));
+  request.set_revision(3);
+  EXPECT_THAT(run.Sent(run.Start(Method::kHashKV, request)),
+              ElementsAre("header { cluster_id: 9 member_id: 1 revision: 4 raft_term: 3 } hash: 2496657716 "
+                          "compact_revision: -1 hash_revision: 3"));
+  request.set_revision(2);
+  EXPECT_EQ(run.StatusOf(run.Start(Method::kHashKV, request)), rpc::ToCallStatus(ApiError::kCompacted));
+  request.set_revision(5);
+  EXPECT_EQ(run.StatusOf(run.Start(Method::kHashKV, request)), rpc::ToCallStatus(ApiError::kFutureRev));
+}
+
+TEST(MemberTest, TxnReadsItsOwnWritesAndIsOneRevision) {
+  testing::MemoryDisk disk;
+  MemberRun run(disk, 1);
+  run.host.Advance(Millis(200));
+  etcdserverpb::TxnRequest txn;
+  txn.add_success()->mutable_request_put()->set_key("a");
+  txn.add_success()->mutable_request_put()->set_key("b");
+  txn.add_success()->mutable_request_range()->set_key("a");
+  EXPECT_THAT(run.Sent(run.Start(Method::kTxn, txn)),
+              ElementsAre("header { cluster_id: 9 member_id: 1 revision: 2 raft_term: 2 } succeeded: true"
+                          " responses { response_put { header { revision: 2 } } }"
+                          " responses { response_put { header { revision: 2 } } }"
+                          " responses { response_range { header { revision: 2 } kvs { key: \"a\" create_revision: 2"
+                          " mod_revision: 2 version: 1 } count: 1 } }"));
+}
+
 // Each proposal keeps its bytes until a log has it or its time is over, whichever comes first.
 TEST(MemberTest, WhatWaitsForALeaderIsBounded) {
   testing::MemoryDisk disk;

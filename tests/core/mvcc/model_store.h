@@ -53,24 +53,47 @@ class ModelStore {
     return candidate >= key && candidate < end;
   }
 
-  void Put(const std::string& key, const std::string& value, int64_t lease) {
-    State next = now();
-    ModelPair& pair = next[key];
-    const int64_t revision_new = revision() + 1;
-    pair = {key, value, pair.version == 0 ? revision_new : pair.create, revision_new, pair.version + 1, lease};
-    states_.push_back(next);
+  // Between Begin and Commit, now() is the state with the transaction's changes so far, and revision() counts it.
+  void Begin() {
+    states_.push_back(State(now()));
+    changed_ = false;
+  }
+  void Commit() {
+    if (!changed_) states_.pop_back();
   }
 
-  std::vector<ModelPair> DeleteRange(const std::string& key, const std::string& end) {
-    State next = now();
+  void PutInside(const std::string& key, const std::string& value, int64_t lease) {
+    ModelPair& pair = states_.back()[key];
+    pair = {key, value, pair.version == 0 ? revision() : pair.create, revision(), pair.version + 1, lease};
+    changed_ = true;
+  }
+  std::vector<ModelPair> DeleteInside(const std::string& key, const std::string& end) {
     std::vector<ModelPair> deleted;
     for (const auto& [candidate, pair] : now()) {
-      if (!Contains(key, end, candidate)) continue;
-      deleted.push_back(pair);
-      next.erase(candidate);
+      if (Contains(key, end, candidate)) deleted.push_back(pair);
     }
-    if (!deleted.empty()) states_.push_back(next);
+    for (const ModelPair& pair : deleted) states_.back().erase(pair.key);
+    changed_ = changed_ || !deleted.empty();
     return deleted;
+  }
+
+  void Put(const std::string& key, const std::string& value, int64_t lease) {
+    Begin();
+    PutInside(key, value, lease);
+    Commit();
+  }
+  std::vector<ModelPair> DeleteRange(const std::string& key, const std::string& end) {
+    Begin();
+    std::vector<ModelPair> deleted = DeleteInside(key, end);
+    Commit();
+    return deleted;
+  }
+
+  RangeError Compact(int64_t at) {
+    if (at <= compacted_) return RangeError::kCompacted;
+    if (at > revision()) return RangeError::kFutureRevision;
+    compacted_ = at;
+    return RangeError::kOk;
   }
 
   // As etcd words it: read everything (or limit + 1), drop by each filter, sort, cut.
@@ -78,6 +101,7 @@ class ModelStore {
     ModelRange result;
     const int64_t at = o.revision.value <= 0 ? revision() : o.revision.value;
     if (at > revision()) return {.error = RangeError::kFutureRevision};
+    if (o.revision.value > 0 && at < compacted_) return {.error = RangeError::kCompacted};
     std::vector<ModelPair> pairs;
     for (const auto& [candidate, pair] : states_[static_cast<size_t>(at - 1)]) {
       if (Contains(key, end, candidate)) pairs.push_back(pair);
@@ -131,6 +155,8 @@ class ModelStore {
 
  private:
   std::vector<State> states_ = {State{}};  // by revision - 1
+  int64_t compacted_ = -1;
+  bool changed_ = false;
 };
 
 }  // namespace detcd::mvcc

@@ -48,6 +48,17 @@ TEST_F(HttpEndpointsTest, HealthTellsWhyTheReadFailed) {
             Text(503, "{\"health\":\"false\",\"reason\":\"RANGE ERROR:etcdserver: request timed out\"}\n"));
 }
 
+TEST_F(HttpEndpointsTest, HealthTellsOfAlarmsFirst) {
+  backend.status.alarms = {{.type = 1, .member = MemberId(11)}};
+  backend.status.leader = MemberId();
+  EXPECT_EQ(responses[Get("/health")], Text(503, "{\"health\":\"false\",\"reason\":\"ALARM NOSPACE\"}\n"));
+  EXPECT_EQ(responses[Get("/health", "exclude=NOSPACE&exclude=CORRUPT")],
+            Text(503, "{\"health\":\"false\",\"reason\":\"RAFT NO LEADER\"}\n"));
+  backend.status.alarms = {{.type = 9, .member = MemberId(11)}};
+  EXPECT_EQ(responses[Get("/health", "serializable=true")],
+            Text(503, "{\"health\":\"false\",\"reason\":\"ALARM UNKNOWN\"}\n"));
+}
+
 TEST_F(HttpEndpointsTest, HealthNeedsALeaderUnlessSerializable) {
   backend.status.leader = MemberId();
   EXPECT_EQ(responses[Get("/health")], Text(503, "{\"health\":\"false\",\"reason\":\"RAFT NO LEADER\"}\n"));

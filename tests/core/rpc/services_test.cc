@@ -215,21 +215,266 @@ TEST_F(ServicesTest, CommonChecksComeBeforeTheMessage) {
 }
 
 TEST_F(ServicesTest, MethodsOutsideThisReleaseSaySoAtOnce) {
-  const CallId call = Start(Method::kTxn, etcdserverpb::TxnRequest());
-  EXPECT_EQ(StatusOf(call),
-            (CallStatus{StatusCode::kUnimplemented, "detcd: etcdserverpb.KV/Txn is not part of this release yet"}));
+  const CallId call = Start(Method::kHash, etcdserverpb::HashRequest());
+  EXPECT_EQ(StatusOf(call), (CallStatus{StatusCode::kUnimplemented,
+                                        "detcd: etcdserverpb.Maintenance/Hash is not part of this release yet"}));
   const CallId watch = Start(Method::kWatch, etcdserverpb::WatchRequest());
   EXPECT_EQ(StatusOf(watch).code, StatusCode::kUnimplemented);
   EXPECT_EQ(services.open_call_count(), 0u);
 }
 
-TEST_F(ServicesTest, AlarmListingGoesThroughTheLogAndChangesAreRefused) {
+TEST_F(ServicesTest, AlarmsGoThroughTheLogAndUnknownOnesAreRefused) {
   etcdserverpb::AlarmRequest alarm;
   Start(Method::kAlarm, alarm);
   ASSERT_EQ(backend.proposals.size(), 1u);
   EXPECT_TRUE(backend.proposals[0].second.has_alarm());
   alarm.set_action(etcdserverpb::AlarmRequest::ACTIVATE);
-  EXPECT_EQ(StatusOf(Start(Method::kAlarm, alarm)).code, StatusCode::kUnimplemented);
+  Start(Method::kAlarm, alarm);
+  EXPECT_EQ(backend.proposals.size(), 2u);
+  alarm.set_action(static_cast<etcdserverpb::AlarmRequest::AlarmAction>(3));
+  EXPECT_EQ(StatusOf(Start(Method::kAlarm, alarm)), ToCallStatus(ApiError::kUnknownAlarm));
+  alarm.set_action(etcdserverpb::AlarmRequest::ACTIVATE);
+  alarm.set_alarm(static_cast<etcdserverpb::AlarmType>(3));
+  EXPECT_EQ(StatusOf(Start(Method::kAlarm, alarm)), ToCallStatus(ApiError::kUnknownAlarm));
+  EXPECT_EQ(backend.proposals.size(), 2u);
+}
+
+TEST_F(ServicesTest, StatusShowsAlarmsAndTheDowngrade) {
+  backend.status.alarms = {{.type = 1, .member = MemberId(11)}, {.type = 7, .member = MemberId(12)}};
+  backend.status.downgrade = {.enabled = true, .target_version = "3.6.0"};
+  const std::vector<std::string> sent = Sent(Start(Method::kStatus, etcdserverpb::StatusRequest()));
+  EXPECT_THAT(sent, ::testing::ElementsAre(::testing::HasSubstr(
+                        "errors: \"memberID:11 alarm:NOSPACE\" errors: \"memberID:12 alarm:7\"")));
+  EXPECT_THAT(sent, ::testing::ElementsAre(
+                        ::testing::HasSubstr("downgradeInfo { enabled: true targetVersion: \"3.6.0\" }")));
+}
+
+// --- transactions, compaction, hashes ---------------------------------------------------------------------------------
+
+etcdserverpb::RequestOp PutOp(std::string_view key) {
+  etcdserverpb::RequestOp op;
+  op.mutable_request_put()->set_key(std::string(key));
+  return op;
+}
+etcdserverpb::RequestOp RangeOp(std::string_view key, bool serializable = false) {
+  etcdserverpb::RequestOp op;
+  op.mutable_request_range()->set_key(std::string(key));
+  op.mutable_request_range()->set_serializable(serializable);
+  return op;
+}
+
+TEST_F(ServicesTest, WritingTxnIsProposed) {
+  etcdserverpb::TxnRequest txn;
+  *txn.add_success() = RangeOp("a");
+  *txn.add_failure() = PutOp("a");
+  Start(Method::kTxn, txn);
+  ASSERT_EQ(backend.proposals.size(), 1u);
+  EXPECT_EQ(backend.proposals[0].second.txn().ShortDebugString(), txn.ShortDebugString());
+  EXPECT_EQ(services.open_call_count(), 0u);
+}
+
+TEST_F(ServicesTest, ReadOnlyTxnWaitsForItsReadIndexUnlessAllRangesAreSerializable) {
+  backend.Put("a", "1");
+  etcdserverpb::TxnRequest txn;
+  *txn.add_success() = RangeOp("a", true);
+  const std::string answer = std::string(kHeader) +
+                             " succeeded: true responses { response_range { header { revision: 2 } kvs { key: \"a\" "
+                             "create_revision: 2 mod_revision: 2 version: 1 value: \"1\" } count: 1 } }";
+  EXPECT_EQ(Sent(Start(Method::kTxn, txn)), std::vector<std::string>{answer});
+  EXPECT_TRUE(backend.reads.empty());
+  *txn.add_failure() = RangeOp("b");
+  const CallId call = Start(Method::kTxn, txn);
+  EXPECT_FALSE(Finished(call));
+  backend.FinishRead(ApiError::kOk);
+  EXPECT_EQ(Sent(call), std::vector<std::string>{answer});
+  EXPECT_TRUE(backend.proposals.empty());
+  EXPECT_EQ(services.open_call_count(), 0u);
+}
+
+TEST_F(ServicesTest, EmptyTxnSucceedsAtOnce) {
+  EXPECT_EQ(Sent(Start(Method::kTxn, etcdserverpb::TxnRequest())),
+            std::vector<std::string>{"header { cluster_id: 10 member_id: 11 revision: 1 raft_term: 4 } succeeded: true"});
+}
+
+TEST_F(ServicesTest, ReadOnlyTxnTellsWhatIsWrongWithARevision) {
+  backend.Put("a", "1");
+  backend.Put("a", "2");
+  ASSERT_EQ(backend.mutable_store().Compact(Revision(3)), mvcc::RangeError::kOk);
+  etcdserverpb::TxnRequest txn;
+  *txn.add_success() = RangeOp("a", true);
+  auto at = [&](int64_t revision) {
+    txn.mutable_success(0)->mutable_request_range()->set_revision(revision);
+    return StatusOf(Start(Method::kTxn, txn));
+  };
+  EXPECT_EQ(at(4), ToCallStatus(ApiError::kFutureRev));
+  EXPECT_EQ(at(2), ToCallStatus(ApiError::kCompacted));
+  EXPECT_EQ(at(-1), ToCallStatus(ApiError::kCompacted));
+  EXPECT_TRUE(at(3).ok());
+  EXPECT_TRUE(at(0).ok());
+}
+
+TEST_F(ServicesTest, CompactionIsProposedAsItIs) {
+  etcdserverpb::CompactionRequest request;
+  request.set_revision(-4);
+  request.set_physical(true);
+  Start(Method::kCompact, request);
+  ASSERT_EQ(backend.proposals.size(), 1u);
+  EXPECT_EQ(backend.proposals[0].second.compaction().ShortDebugString(), request.ShortDebugString());
+}
+
+TEST_F(ServicesTest, HashKvAnswersWithWhatTheBackendFound) {
+  backend.Put("a", "1");
+  etcdserverpb::HashKVRequest request;
+  request.set_revision(2);
+  const CallId call = Start(Method::kHashKV, request);
+  const CallId refused = Start(Method::kHashKV, request);
+  const CallId cancelled = Start(Method::kHashKV, request);
+  services.Cancel(transport, cancelled);
+  ASSERT_EQ(backend.hashes.size(), 3u);
+  EXPECT_EQ(backend.hashes[0].revision, Revision(2));
+  const mvcc::HashResult result{.hash = 5, .compact_revision = Revision(-1), .revision = Revision(2)};
+  services.OnHashReady(backend.hashes[0].waiter, ApiError::kOk, result);
+  services.OnHashReady(backend.hashes[1].waiter, ApiError::kFutureRev, {});
+  services.OnHashReady(backend.hashes[2].waiter, ApiError::kOk, result);
+  EXPECT_EQ(Sent(call), std::vector<std::string>{std::string(kHeader) + " hash: 5 compact_revision: -1 hash_revision: 2"});
+  EXPECT_EQ(StatusOf(refused), ToCallStatus(ApiError::kFutureRev));
+  EXPECT_TRUE(Sent(cancelled).empty());
+  EXPECT_EQ(services.open_call_count(), 0u);
+}
+
+// --- RangeStream -------------------------------------------------------------------------------------------------------
+
+class RangeStreamTest : public ServicesTest {
+ protected:
+  RangeStreamTest() {
+    for (int i = 0; i < 57; ++i) backend.Put("s" + std::to_string(100 + i), "v");
+  }
+  // All keys with s, serializable.
+  static RangeRequest All() {
+    RangeRequest request = RangeOf("s");
+    request.set_range_end("t");
+    request.set_serializable(true);
+    return request;
+  }
+  // The pairs of each message.
+  std::vector<int> Pairs(CallId call) {
+    std::vector<int> pairs;
+    for (const std::string& text : Sent(call)) {
+      int count = 0;
+      for (size_t at = text.find("kvs {"); at != std::string::npos; at = text.find("kvs {", at + 1)) ++count;
+      pairs.push_back(count);
+    }
+    return pairs;
+  }
+};
+
+constexpr char kStreamEnd[] = "header { cluster_id: 10 member_id: 11 revision: 58 raft_term: 4 }";
+
+TEST_F(RangeStreamTest, PartsGrowAndTheLastHasTheHeaderAndTheCount) {
+  const CallId call = Start(Method::kRangeStream, All());
+  EXPECT_EQ(Pairs(call), (std::vector<int>{10, 20, 27}));
+  EXPECT_TRUE(StatusOf(call).ok());
+  EXPECT_THAT(Sent(call)[0], ::testing::Not(::testing::HasSubstr("header")));
+  EXPECT_THAT(Sent(call)[2], ::testing::HasSubstr(kStreamEnd));
+  EXPECT_THAT(Sent(call)[2], ::testing::EndsWith("count: 57 }"));
+  EXPECT_EQ(services.open_call_count(), 0u);
+}
+
+TEST_F(RangeStreamTest, LimitCutsAndCountsTheRest) {
+  RangeRequest request = All();
+  for (const auto& [limit, pairs, more] : std::vector<std::tuple<int64_t, std::vector<int>, bool>>{
+           {1, {1}, true}, {10, {10}, true}, {25, {10, 15}, true}, {57, {10, 20, 27}, false}, {58, {10, 20, 27}, false},
+           {-3, {10, 20, 27}, false}}) {
+    request.set_limit(limit);
+    const CallId call = Start(Method::kRangeStream, request);
+    EXPECT_EQ(Pairs(call), pairs) << limit;
+    EXPECT_THAT(Sent(call).back(), ::testing::HasSubstr(more ? "more: true count: 57" : "} count: 57")) << limit;
+  }
+}
+
+TEST_F(RangeStreamTest, CountOnlyAndEmptyRangesAreOneMessage) {
+  RangeRequest request = All();
+  request.set_count_only(true);
+  request.set_limit(3);
+  EXPECT_EQ(Sent(Start(Method::kRangeStream, request)),
+            std::vector<std::string>{std::string("range_response { ") + kStreamEnd + " count: 57 }"});
+  request = All();
+  request.set_key("x");
+  request.set_range_end("y");
+  EXPECT_EQ(Sent(Start(Method::kRangeStream, request)),
+            std::vector<std::string>{std::string("range_response { ") + kStreamEnd + " }"});
+}
+
+TEST_F(RangeStreamTest, ChecksInOrder) {
+  RangeRequest request = All();
+  auto refused = [&] { return StatusOf(Start(Method::kRangeStream, request)); };
+  request.set_revision(59);
+  EXPECT_EQ(refused(), ToCallStatus(ApiError::kFutureRev));
+  request.set_min_mod_revision(-1);
+  EXPECT_EQ(refused(), ToCallStatus(ApiError::kStreamFilterUnsupported));
+  request.set_sort_order(RangeRequest::DESCEND);
+  EXPECT_EQ(refused(), ToCallStatus(ApiError::kStreamSortUnsupported));
+  request.set_sort_order(RangeRequest::ASCEND);
+  request.set_sort_target(RangeRequest::VERSION);
+  EXPECT_EQ(refused(), ToCallStatus(ApiError::kStreamSortUnsupported));
+  request.set_sort_order(static_cast<RangeRequest::SortOrder>(7));
+  EXPECT_EQ(refused(), ToCallStatus(ApiError::kInvalidSortOption));
+  request.set_key("");
+  EXPECT_EQ(refused(), ToCallStatus(ApiError::kEmptyKey));
+}
+
+TEST_F(RangeStreamTest, SendsNoMoreThanTheClientsCredit) {
+  transport.credit = 1;
+  const CallId call = Start(Method::kRangeStream, All());
+  EXPECT_EQ(Pairs(call), std::vector<int>{10});
+  backend.Put("s000", "late");  // not in the stream's revision
+  transport.credit = 1;
+  services.Credit(transport, call);
+  EXPECT_EQ(Pairs(call), (std::vector<int>{10, 20}));
+  transport.credit = 1;
+  services.Credit(transport, call);
+  EXPECT_TRUE(StatusOf(call).ok());
+  EXPECT_THAT(Sent(call).back(), ::testing::HasSubstr(kStreamEnd));
+  services.Credit(transport, call);  // late: the call is over
+  EXPECT_EQ(Sent(call).size(), 3u);
+}
+
+TEST_F(RangeStreamTest, CancelEndsIt) {
+  transport.credit = 1;
+  const CallId call = Start(Method::kRangeStream, All());
+  services.Cancel(transport, call);
+  transport.credit = 9;
+  services.Credit(transport, call);
+  EXPECT_EQ(Sent(call).size(), 1u);
+  EXPECT_EQ(services.open_call_count(), 0u);
+}
+
+TEST_F(RangeStreamTest, CompactionInTheMiddleEndsIt) {
+  transport.credit = 1;
+  const CallId call = Start(Method::kRangeStream, All());
+  backend.Put("x", "1");
+  ASSERT_EQ(backend.mutable_store().Compact(Revision(59)), mvcc::RangeError::kOk);
+  transport.credit = 1;
+  services.Credit(transport, call);
+  EXPECT_EQ(StatusOf(call), ToCallStatus(ApiError::kCompacted));
+}
+
+TEST_F(RangeStreamTest, LargeValuesEndAPartEarly) {
+  for (int i = 0; i < 12; ++i) backend.Put("L" + std::to_string(100 + i), std::string(1'000'000, 'v'));
+  RangeRequest request = All();
+  request.set_key("L");
+  request.set_range_end("M");
+  const CallId call = Start(Method::kRangeStream, request);
+  EXPECT_EQ(Pairs(call), (std::vector<int>{4, 4, 2, 2}));
+}
+
+TEST_F(RangeStreamTest, WaitsForItsReadIndex) {
+  RangeRequest request = All();
+  request.set_serializable(false);
+  const CallId call = Start(Method::kRangeStream, request);
+  EXPECT_TRUE(Sent(call).empty());
+  backend.FinishRead(ApiError::kOk);
+  EXPECT_EQ(Pairs(call), (std::vector<int>{10, 20, 27}));
 }
 
 TEST_F(ServicesTest, StatusShowsTheMember) {
