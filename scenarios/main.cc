@@ -12,6 +12,7 @@
 #include "scenarios/build_id.h"
 #include "scenarios/command_files.h"
 #include "scenarios/commands.h"
+#include "scenarios/prove_command.h"
 #include "scenarios/runner.h"
 #include "scenarios/shrink_command.h"
 #include "scenarios/zoo/zoo.h"
@@ -22,6 +23,7 @@ namespace {
 constexpr uint32_t kJobsMax = 1'024;
 constexpr uint32_t kCheckpointIntervalMax = 1'000'000;  // all events of it are told in the second pass
 constexpr uint32_t kRepeatMax = 1'000'000;
+constexpr uint64_t kRlimitMax = 4'000'000'000;  // Z3 counts in 32 bits
 
 // What a command does once its line is parsed. Holds what its options were written to.
 using Action = std::function<int()>;
@@ -186,6 +188,17 @@ Action AddZoo(CLI::App& app, const std::string&) {
   return [=] { return RunZoo(*command); };
 }
 
+Action AddProve(CLI::App& app, const std::string&) {
+  auto command = std::make_shared<ProveCommand>();
+  app.add_option("NAME", command->name, "A rule with its weakened twins, or one of them; default: all");
+  app.add_option("--json", command->json_file, "Write the report to this file (ProveReport of prove.proto)");
+  app.add_option("--scenario", command->scenario_file, "Write the counterexample of the twin NAME to this file, as a scenario");
+  app.add_option("--seed", command->seed, "The scenario's; default: 1");
+  app.add_option("--rlimit", command->rlimit, "Give each up after so many of Z3's units")
+      ->check(CLI::Range(uint64_t{1}, kRlimitMax));
+  return [=] { return RunProve(*command); };
+}
+
 Action AddServe(CLI::App& app, const std::string&) {
   auto file = std::make_shared<std::string>();
   auto fidelity = std::make_shared<std::string>("mixed");
@@ -216,6 +229,7 @@ constexpr CommandRow kCommands[] = {
     {"events", nullptr, AddEvents},
     {"zoo", "Builds known bugs and measures how soon they are found; from a working tree", AddZoo},
     {"explain", "Runs one failing scenario and tells what led to the failure", AddExplain},
+    {"prove", "Proves the rules of elections, leases and quorums, and refutes each when weakened", AddProve},
     {"shrink", "Makes a failing scenario small and writes it to a file", AddShrink},
     {"serve", nullptr, AddServe},
 };
@@ -243,7 +257,7 @@ int Main(int argc, char** argv) {
   for (const auto& [command, action] : actions) {
     if (command->parsed()) return action();
   }
-  throw UsageError{"want a command: run, print, sweep, shrink, explain, diverge or zoo; --help tells more"};
+  throw UsageError{"want a command: run, print, sweep, shrink, explain, diverge, prove or zoo; --help tells more"};
 }
 
 }  // namespace

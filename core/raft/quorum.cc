@@ -31,4 +31,12 @@ Tally TallyVotes(const VoterSet& voters, const std::map<MemberId, bool>& answers
   return granted + (voters.size() - granted - refused) < voters.Majority() ? Tally::kLost : Tally::kOpen;
 }
 
+Tally TallyVotes(const JointVoters& voters, const std::map<MemberId, bool>& answers) {
+  const Tally incoming = TallyVotes(voters.incoming, answers);
+  if (!voters.IsJoint()) return incoming;
+  const Tally outgoing = TallyVotes(voters.outgoing, answers);
+  if (incoming == Tally::kLost || outgoing == Tally::kLost) return Tally::kLost;
+  return incoming == Tally::kWon && outgoing == Tally::kWon ? Tally::kWon : Tally::kOpen;
+}
+
 }  // namespace detcd::raft

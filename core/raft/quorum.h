@@ -1,7 +1,9 @@
-// Who votes, and what a majority of them is: pure functions of a configuration. Joint configurations (thesis §4.3)
-// would be a second set beside the first, with each question below asked of both.
+// Who votes, and what a majority of them is: pure functions of a configuration. While a joint configuration (thesis §4.3)
+// is in force, each question is asked of two sets of voters, and both must say yes. checker/proofs shows for up to five
+// voters that any two quorums of one configuration share a member, and holds these functions against their definitions.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <map>
@@ -61,5 +63,33 @@ enum class Tally : uint8_t {
 };
 // Counts the answers of voters (true: granted); answers of others do not count.
 Tally TallyVotes(const VoterSet& voters, const std::map<MemberId, bool>& answers);
+
+// A configuration that may be on its way to another. A quorum is a majority of `incoming` and, while joint, also a
+// majority of `outgoing`; one member may count for both. Whoever is in neither decides nothing.
+struct JointVoters {
+  VoterSet incoming;
+  VoterSet outgoing;  // empty: not joint, and `incoming` alone decides
+
+  bool IsJoint() const { return outgoing.size() > 0; }
+  bool Contains(MemberId id) const { return incoming.Contains(id) || outgoing.Contains(id); }
+
+  // The highest value that a quorum has reached, as VoterSet::ReachedByMajority.
+  template <class ValueOf>
+  uint64_t ReachedByQuorum(ValueOf&& value_of) const {
+    const uint64_t reached = incoming.ReachedByMajority(value_of);
+    return IsJoint() ? std::min(reached, outgoing.ReachedByMajority(value_of)) : reached;
+  }
+
+  // Whether a quorum satisfies `holds(MemberId)`.
+  template <class Holds>
+  bool HasQuorum(Holds&& holds) const {
+    return incoming.HasMajority(holds) && (!IsJoint() || outgoing.HasMajority(holds));
+  }
+
+  friend bool operator==(const JointVoters&, const JointVoters&) = default;
+};
+
+// Won when both sets have won, lost as soon as one has lost.
+Tally TallyVotes(const JointVoters& voters, const std::map<MemberId, bool>& answers);
 
 }  // namespace detcd::raft
