@@ -27,7 +27,7 @@ namespace detcd::scenario {
 namespace {
 
 constexpr uint64_t kSeedMax = (uint64_t{1} << 63) - 1;
-constexpr uint32_t kSchemaVersion = 2;
+constexpr uint32_t kSchemaVersion = 3;
 constexpr int kExitInterrupted = 128 + SIGINT;  // as a shell says it
 
 std::optional<uint64_t> ParseNumber(std::string_view text) {

@@ -140,6 +140,7 @@ void EpisodeFaults::TurnEpisode(size_t place, bool begins) {
     case Episode::kWallJump: Turn(moment, episode.wall_jump()); break;
     case Episode::kSlowProcessor: Turn(moment, episode.slow_processor()); break;
     case Episode::kLyingDrive: Turn(moment, episode.lying_drive()); break;
+    case Episode::kMisdirectedWrites: Turn(moment, episode.misdirected_writes()); break;
     case Episode::FAULT_NOT_SET: break;
   }
   if (begins) universe_.ScheduleControl(EndOf(episode), Token(Control::kEnd, place));
@@ -413,6 +414,10 @@ void EpisodeFaults::CrashMember(size_t place, uint32_t member) {
       TakeDown(member, NOTHING, "power lost, nothing left since the drive began to lie");
       restart_at = universe_.now() + 1;
       break;
+    case Episode::kMisdirectedWrites:
+      if (was_up) TakeDown(member, EVERYTHING);
+      restart_at = universe_.now() + 1;
+      break;
     default:
       if (was_up) TakeDown(member, episode.crash().survival());
   }
@@ -571,15 +576,30 @@ void EpisodeFaults::Turn(const Moment& moment, const LyingDrive& fault) {
   RefreshDisks();
 }
 
+// Only who reads finds them out.
+void EpisodeFaults::Turn(const Moment& moment, const MisdirectedWrites& fault) {
+  if (moment.begins) {
+    universe_.effects().Armed(FaultKind::kCrash);
+    if (fault.write_ppm() > 0) universe_.effects().Armed(FaultKind::kMisdirectedWrite);
+  } else {
+    for (const EndpointId member : Endpoints(fault.members())) CrashMember(moment.place, member);
+  }
+  RefreshDisks();
+}
+
 void EpisodeFaults::RefreshDisks() {
   for (EndpointId member = 0; member < world_.members(); ++member) {
     sim::DiskKnobs& knobs = universe_.disk_knobs(member);
     knobs.read_error_permille = knobs.write_error_permille = knobs.sync_error_permille = 0;
+    knobs.misdirect_permille = 0;
     knobs.sync_lies = false;
     for (size_t place = 0; place < active_.size(); ++place) {
       if (!active_[place]) continue;
       const DiskErrors& errors = At(place).disk_errors();
       knobs.sync_lies |= Has(At(place).lying_drive().members(), member);
+      if (Has(At(place).misdirected_writes().members(), member)) {
+        knobs.misdirect_permille = std::max(knobs.misdirect_permille, Permille(At(place).misdirected_writes().write_ppm()));
+      }
       if (!Has(errors.members(), member)) continue;
       knobs.read_error_permille = std::max(knobs.read_error_permille, Permille(errors.read_ppm()));
       knobs.write_error_permille = std::max(knobs.write_error_permille, Permille(errors.write_ppm()));

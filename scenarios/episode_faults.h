@@ -95,6 +95,7 @@ class EpisodeFaults {
   void Turn(const Moment& moment, const LyingDrive& fault);
   void Turn(const Moment& moment, const ZeroedTail& fault);
   void Turn(const Moment& moment, const WipedDisk& fault);
+  void Turn(const Moment& moment, const MisdirectedWrites& fault);
   void TurnEpisode(size_t place, bool begins);
 
   void ArmSettings();

@@ -115,6 +115,7 @@ void Recorder::OnEpisode(const Episode& episode, size_t place, bool begins) {
     case Episode::kClockFreeze: Touch(mark.touched, episode.clock_freeze().members()); break;
     case Episode::kWallJump: Touch(mark.touched, episode.wall_jump().members()); break;
     case Episode::kSlowProcessor: Touch(mark.touched, episode.slow_processor().members()); break;
+    case Episode::kMisdirectedWrites: Touch(mark.touched, episode.misdirected_writes().members()); break;
     case Episode::kLyingDrive: Touch(mark.touched, episode.lying_drive().members()); break;
     // Each member's own mark tells it.
     case Episode::kCrash:

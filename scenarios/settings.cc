@@ -262,6 +262,9 @@ class Inspector {
       case Episode::kZeroedTail:
         Members(where + ".zeroed_tail.members", episode.zeroed_tail().members());
         return Number(where + ".zeroed_tail.sectors", episode.zeroed_tail().sectors(), 1'000'000);
+      case Episode::kMisdirectedWrites:
+        Members(where + ".misdirected_writes.members", episode.misdirected_writes().members());
+        return Number(where + ".misdirected_writes.write_ppm", episode.misdirected_writes().write_ppm(), 1'000'000);
       case Episode::kWipedDisk: return Members(where + ".wiped_disk.members", episode.wiped_disk().members());
       case Episode::FAULT_NOT_SET: return;  // an episode of which nothing is left is benign
     }

@@ -45,6 +45,7 @@ std::vector<MemberNumbers*> MemberLists(Episode& episode) {
     case Episode::kLyingDrive: return {episode.mutable_lying_drive()->mutable_members()};
     case Episode::kZeroedTail: return {episode.mutable_zeroed_tail()->mutable_members()};
     case Episode::kWipedDisk: return {episode.mutable_wiped_disk()->mutable_members()};
+    case Episode::kMisdirectedWrites: return {episode.mutable_misdirected_writes()->mutable_members()};
     case Episode::kBlackout:  // all of them
     case Episode::kDrift:
     case Episode::FAULT_NOT_SET: break;

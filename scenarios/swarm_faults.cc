@@ -159,6 +159,11 @@ class EpisodeWriter {
     episode.mutable_zeroed_tail()->set_sectors(static_cast<uint32_t>(random_.Between(1, 8)));
   }
 
+  void WriteMisdirectedWrites(Episode& episode) {
+    Members(*episode.mutable_misdirected_writes()->mutable_members(), DiskPart());
+    episode.mutable_misdirected_writes()->set_write_ppm(static_cast<uint32_t>(Pick(random_, {20'000, 200'000, 1'000'000})));
+  }
+
   void WriteWipedDisk(Episode& episode) { Members(*episode.mutable_wiped_disk()->mutable_members(), DiskPart()); }
 
  private:
@@ -247,6 +252,7 @@ constexpr Family kOfProfile[] = {
     {IsNegative, &EpisodeWriter::WriteLyingDrive},
     {IsNegative, &EpisodeWriter::WriteZeroedTail},
     {IsNegative, &EpisodeWriter::WriteWipedDisk},
+    {IsNegative, &EpisodeWriter::WriteMisdirectedWrites},
 };
 constexpr Family kOfNone = {Always, &EpisodeWriter::WriteCrash};
 

@@ -384,6 +384,14 @@ FileResult SimFiles::ExecuteFile(Handle& handle, Operation& operation) {
     case Call::kWrite: {
       if (Fails(knobs_.write_error_permille, FaultKind::kDeviceError)) return {.error = IoError::kDevice};
       uint64_t offset = operation.offset;
+      if (knobs_.misdirect_permille > 0 && random_.Chance(knobs_.misdirect_permille, 1000)) {
+        const uint64_t elsewhere = random_.Below(inode.size() / kSectorBytes + 1) * kSectorBytes;
+        if (elsewhere != offset) {
+          context_.effects.At(endpoint_).Effective(FaultKind::kMisdirectedWrite);
+          disk_.Harm();
+          offset = elsewhere;
+        }
+      }
       for (const Bytes& piece : operation.pieces) {
         if (!inode.Write(offset, piece.view())) return space(false);
         offset += piece.size();

@@ -25,6 +25,7 @@ struct DiskKnobs {
   uint32_t read_error_permille = 0;
   uint32_t write_error_permille = 0;
   uint32_t sync_error_permille = 0;
+  uint32_t misdirect_permille = 0;  // writes that land at another sector of the same file, and report success
   bool sync_lies = false;  // syncs report success and make nothing safe
 };
 

@@ -67,10 +67,12 @@ enum class FaultKind : uint8_t {
   kNoSpace,          // effective: a call that failed for want of space
   kCorruption,       // effective: a byte altered
   // What no format can detect. Effective: a sector or a change of a folder that a sync had reported to be safe, and that
-  // a power loss took; a synced sector that came back as zeros; a disk of a member that has run that came back empty.
+  // a power loss took; a synced sector that came back as zeros; a disk of a member that has run that came back empty; a
+  // write that landed at another place of its file.
   kLyingSync,
   kZeroedTail,
   kWipedDisk,
+  kMisdirectedWrite,
   kPause,            // effective: an event that waited for a stopped processor
   kSlowProcessor,    // effective: an event that took longer
   kClockDrift,       // effective: a timer armed on a clock whose rate is wrong

@@ -305,7 +305,8 @@ TEST_P(FaultyWorld, AJudgeReportsWhatADiskLostThoughASyncHadReportedItSafe) {
   const std::pair<FaultKind, std::string> losses[] = {
       {FaultKind::kLyingSync, "at_ms: 2500 for_ms: 1500 lying_drive { members: 1 members: 2 members: 3 }"},
       {FaultKind::kZeroedTail, "at_ms: 4000 for_ms: 100 zeroed_tail { members: 1 members: 2 members: 3 sectors: 1 }"},
-      {FaultKind::kWipedDisk, "at_ms: 4000 for_ms: 100 wiped_disk { members: 1 members: 2 members: 3 }"}};
+      {FaultKind::kWipedDisk, "at_ms: 4000 for_ms: 100 wiped_disk { members: 1 members: 2 members: 3 }"},
+      {FaultKind::kMisdirectedWrite, "at_ms: 3900 for_ms: 300 misdirected_writes { members: 1 members: 2 members: 3 write_ppm: 1000000 }"}};
   for (const auto& [kind, episode] : losses) {
     Scenario scenario = Calm(GetParam(), 3);
     scenario.set_profile(NEGATIVE);
