@@ -23,8 +23,8 @@ class MemberWatcher {
 
   // A new incarnation is about to run.
   void Started(uint32_t incarnation);
-  // The member after an event in which its code ran. `local` is its clock's reading.
-  void Observe(const member::Member& member, Instant local, checker::Moment moment, checker::Panel& panel);
+  // The member after an event in which its code ran. `local` is its clock's reading; `behind`: events wait for it.
+  void Observe(const member::Member& member, Instant local, bool behind, checker::Moment moment, checker::Panel& panel);
 
   // As last observed.
   const checker::MemberObservation& seen() const { return seen_; }
