@@ -39,6 +39,17 @@ constexpr Theme kThemes[] = {Theme::kMixed,  Theme::kMixed,      Theme::kMixed, 
                              Theme::kStream, Theme::kCompaction, Theme::kCompaction, Theme::kCompaction, Theme::kStream,
                              Theme::kBroken, Theme::kBroken,     Theme::kLarge};
 
+// Whether a transaction, or one inside it, deletes through an open end, which etcd's check for duplicates does not see.
+bool HasOpenDelete(const TxnRequest& txn) {
+  for (const auto* branch : {&txn.success(), &txn.failure()}) {
+    for (const RequestOp& op : *branch) {
+      if (op.has_request_delete_range() && op.request_delete_range().range_end() == kNul) return true;
+      if (op.has_request_txn() && HasOpenDelete(op.request_txn())) return true;
+    }
+  }
+  return false;
+}
+
 class SequenceWriter {
  public:
   explicit SequenceWriter(uint64_t seed) : random_(seed, "api.sequence") {
@@ -57,6 +68,7 @@ class SequenceWriter {
     if (key_count_ > 8 || theme_ == Theme::kRange) Fill();
     const uint64_t count = theme_ == Theme::kLarge ? Between(3, 8) : Between(8, 32);
     for (uint64_t i = 0; i < count; ++i) WriteCall();
+    if (theme_ == Theme::kLarge && Chance(2)) WriteLargeStream();
     return std::move(calls_);
   }
 
@@ -314,16 +326,6 @@ class SequenceWriter {
     WritePut(*inner->add_success()->mutable_request_put());
   }
 
-  static bool HasOpenDelete(const TxnRequest& txn) {
-    for (const auto* branch : {&txn.success(), &txn.failure()}) {
-      for (const RequestOp& op : *branch) {
-        if (op.has_request_delete_range() && op.request_delete_range().range_end() == kNul) return true;
-        if (op.has_request_txn() && HasOpenDelete(op.request_txn())) return true;
-      }
-    }
-    return false;
-  }
-
   static void ClearIgnores(TxnRequest& txn) {
     for (auto* branch : {txn.mutable_success(), txn.mutable_failure()}) {
       for (RequestOp& op : *branch) {
@@ -392,6 +394,21 @@ class SequenceWriter {
       put.set_key(Key());
       put.set_value(std::string(size + 4 - around, 'L'));
       put.set_prev_kv(Chance(4));
+    });
+  }
+
+  // More in ten pairs than a part may hold.
+  void WriteLargeStream() {
+    const uint64_t bytes = Between(500'000, 1'400'000);
+    for (const char* key : {"k00", "k01", "k02", "k03", "k04", "k05", "k06", "k07"}) {
+      Make<PutRequest>(Method::kPut, [&](PutRequest& put) {
+        put.set_key(key);
+        put.set_value(std::string(bytes, 'L'));
+      });
+    }
+    Make<RangeRequest>(Method::kRangeStream, [](RangeRequest& range) {
+      range.set_key(kNul);
+      range.set_range_end(kNul);
     });
   }
 
@@ -502,6 +519,9 @@ void SeenRevisions::See(const google::protobuf::Message& request, const google::
   if (request.GetDescriptor() == etcdserverpb::CompactionRequest::descriptor()) {
     compacted = static_cast<const etcdserverpb::CompactionRequest&>(request).revision();
   }
+  if (request.GetDescriptor() == TxnRequest::descriptor() && HasOpenDelete(static_cast<const TxnRequest&>(request))) {
+    reborn.insert(header.revision());
+  }
 }
 
 std::vector<ApiCall> DrawApiSequence(uint64_t seed) { return SequenceWriter(seed).Write(); }
@@ -511,9 +531,12 @@ void ResolveRevisions(const SeenRevisions& seen, google::protobuf::Message& requ
   const google::protobuf::Reflection& reflection = *request.GetReflection();
   std::vector<const FieldDescriptor*> fields;
   reflection.ListFields(request, &fields);
+  const bool compaction = request.GetDescriptor() == etcdserverpb::CompactionRequest::descriptor();
   for (const FieldDescriptor* field : fields) {
     if (field->cpp_type() == FieldDescriptor::CPPTYPE_INT64 && !field->is_repeated()) {
-      reflection.SetInt64(&request, field, Resolved(seen, reflection.GetInt64(request, field)));
+      int64_t number = Resolved(seen, reflection.GetInt64(request, field));
+      while (compaction && seen.reborn.contains(number)) ++number;
+      reflection.SetInt64(&request, field, number);
     } else if (field->cpp_type() == FieldDescriptor::CPPTYPE_MESSAGE && field->is_repeated()) {
       for (int i = 0; i < reflection.FieldSize(request, field); ++i) {
         ResolveRevisions(seen, *reflection.MutableRepeatedMessage(&request, field, i));

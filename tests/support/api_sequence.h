@@ -7,14 +7,12 @@
 
 #include <cstdint>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
 #include "core/rpc/method.h"
 
-namespace etcdserverpb {
-class TxnRequest;
-}
 namespace google::protobuf {
 class Message;
 }
@@ -39,6 +37,9 @@ struct ApiCall {
 struct SeenRevisions {
   int64_t head = 1;
   int64_t compacted = 0;  // of the last compaction that succeeded
+  // Of transactions that may have deleted a key and put it again, through an open end. An etcd 3.7.3 that is compacted at
+  // just such a revision ends when it reads the key: compactions are resolved to the next one.
+  std::set<int64_t> reborn;
 
   // Takes note of `response`, the good answer to `request`.
   void See(const google::protobuf::Message& request, const google::protobuf::Message& response);

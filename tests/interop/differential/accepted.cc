@@ -37,8 +37,9 @@ std::string AcceptedDifferences::Load(const std::string& path) {
       else if (word == "request") entry.request = std::regex(text);
       else if (word == "etcd") entry.etcd = std::regex(text);
       else if (word == "detcd") entry.detcd = std::regex(text);
+      else if (word == "joined" && text == "equal") entry.joined = true;
       else if (word == "why") entry.why = text;
-      else return absl::StrFormat("%s:%d: unknown word `%s`", path, number, word);
+      else return absl::StrFormat("%s:%d: cannot use `%s`", path, number, line);
     } catch (const std::regex_error& error) {
       return absl::StrFormat("%s:%d: no pattern: %s", path, number, error.what());
     }
@@ -53,6 +54,7 @@ bool AcceptedDifferences::Accept(const testing::ApiCall& call, const Answer& etc
   const std::string request = testing::Describe(call);
   for (Entry& entry : entries_) {
     if (!Found(entry.etcd, StatusText(etcd)) || !Found(entry.detcd, StatusText(detcd)) || !Found(entry.request, request)) continue;
+    if (entry.joined && FullText(Joined(etcd)) != FullText(Joined(detcd))) continue;
     ++entry.matched;
     return true;
   }

@@ -4,6 +4,7 @@
 //   request: ^/etcdserverpb               pattern found in the call's text (testing::Describe); all when absent
 //   etcd:    ^13 grpc: error unmarsh      pattern found in the status of etcd's answer, `CODE text`; all when absent
 //   detcd:   ^13 grpc: error unmarsh      the same for detcd's
+//   joined:  equal                        only if the answers are equal once the parts of a stream are put together
 //   why:     ...                          the reason
 //
 // Patterns are ECMAScript's. Lines that begin with # are comments.
@@ -24,6 +25,7 @@ class AcceptedDifferences {
   struct Entry {
     std::string name;
     std::optional<std::regex> request, etcd, detcd;
+    bool joined = false;
     std::string why;
     uint64_t matched = 0;
   };

@@ -3,11 +3,13 @@
 #include <google/protobuf/text_format.h>
 
 #include <algorithm>
-#include <tuple>
+#include <string_view>
 
 #include "absl/strings/str_format.h"
+#include "absl/strings/str_replace.h"
 #include "core/proto/kv.pb.h"
 #include "core/proto/rpc.pb.h"
+#include "core/wire/grpc_format.h"
 
 namespace detcd::differential {
 namespace {
@@ -84,14 +86,26 @@ void OrderTies(const TxnRequest& request, TxnResponse& response) {
   }
 }
 
-std::string StatusLine(const Answer& answer) {
-  if (answer.lost) return "connection lost: " + answer.status.message;
-  return absl::StrFormat("%d %s", static_cast<int>(answer.status.code), answer.status.message);
+// The first message in the body of a broken call; empty when there is none.
+std::string FirstMessage(std::string_view body) {
+  std::string first;
+  wire::MessageReader().Feed(body, body.size(), [&](std::string_view message) {
+    first = std::string(message);
+    return false;
+  });
+  return first;
 }
 
 }  // namespace
 
+std::string StatusText(const Answer& answer) {
+  if (answer.lost) return "connection lost: " + answer.status.message;
+  return absl::StrFormat("%d %s", static_cast<int>(answer.status.code), answer.status.message);
+}
+
 void Normalise(const testing::ApiCall& call, Answer& answer) {
+  // Go's protobuf library writes one of two kinds of space in its errors; which, is decided when etcd is built.
+  answer.status.message = absl::StrReplaceAll(answer.status.message, {{"\u00a0", " "}});
   for (const std::unique_ptr<Message>& response : answer.responses) {
     BlankTerms(*response);
     if (call.method == rpc::Method::kStatus) {
@@ -101,9 +115,15 @@ void Normalise(const testing::ApiCall& call, Answer& answer) {
       status.clear_raftappliedindex();
       status.clear_dbsize();
       status.clear_dbsizeinuse();
+      status.clear_storageversion();
     }
-    if (call.request == nullptr) continue;
-    if (call.method == rpc::Method::kRange) {
+    if (call.request == nullptr) {
+      // What is read here, and how, is what the servers read: they have answered it.
+      RangeRequest range;
+      if (call.method == rpc::Method::kRange && range.ParseFromString(FirstMessage(call.body))) {
+        OrderTies(range, static_cast<RangeResponse&>(*response));
+      }
+    } else if (call.method == rpc::Method::kRange) {
       OrderTies(static_cast<const RangeRequest&>(*call.request), static_cast<RangeResponse&>(*response));
     } else if (call.method == rpc::Method::kTxn) {
       OrderTies(static_cast<const TxnRequest&>(*call.request), static_cast<TxnResponse&>(*response));
@@ -111,7 +131,13 @@ void Normalise(const testing::ApiCall& call, Answer& answer) {
   }
 }
 
-std::string StatusText(const Answer& answer) { return StatusLine(answer); }
+Answer Joined(const Answer& answer) {
+  Answer joined{.responses = {}, .status = answer.status, .lost = answer.lost};
+  auto whole = std::make_unique<etcdserverpb::RangeStreamResponse>();
+  for (const std::unique_ptr<Message>& response : answer.responses) whole->MergeFrom(*response);
+  if (!answer.responses.empty()) joined.responses.push_back(std::move(whole));
+  return joined;
+}
 
 std::string FullText(const Answer& answer) {
   google::protobuf::TextFormat::Printer printer;
@@ -122,7 +148,7 @@ std::string FullText(const Answer& answer) {
     printer.PrintToString(*response, &one);
     text += one + "\n";
   }
-  return text + StatusLine(answer);
+  return text + StatusText(answer);
 }
 
 std::string BriefText(const Answer& answer) {
@@ -133,7 +159,7 @@ std::string BriefText(const Answer& answer) {
     if (one.size() > kLineBytesMax) one = absl::StrFormat("%s... (%d bytes encoded)", one.substr(0, kLineBytesMax), response->ByteSizeLong());
     text += "{" + one + "}\n";
   }
-  return text + StatusLine(answer);
+  return text + StatusText(answer);
 }
 
 }  // namespace detcd::differential

@@ -18,9 +18,13 @@ struct Answer {
   bool lost = false;  // the connection ended before the call did
 };
 
-// Takes out of `answer` to `call` what chance or layout decides: raft terms and indexes, sizes of the database, and the
-// order among pairs that a sort holds for equal (their choice, too, where a limit cuts through them).
+// Takes out of `answer` to `call` what chance or layout decides: raft terms and indexes, sizes of the database, its
+// version (etcd writes it some seconds after its start), and the order among pairs that a sort holds for equal (their
+// choice, too, where a limit cuts through them).
 void Normalise(const testing::ApiCall& call, Answer& answer);
+
+// The answer to a RangeStream as if it had come in one part.
+Answer Joined(const Answer& answer);
 
 // Everything of it: two answers are equal when these are.
 std::string FullText(const Answer& answer);

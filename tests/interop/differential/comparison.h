@@ -26,10 +26,7 @@ class Comparison final : private TurnListener {
   Comparison(realnet::RealHost& host, uint16_t etcd_port, uint16_t detcd_port);
 
   // Sends `calls` in turn, each to both servers at once. The first difference that `accepted` does not know ends it.
-  // Counts what it compared.
   std::optional<Difference> Run(const std::vector<testing::ApiCall>& calls, AcceptedDifferences& accepted);
-
-  uint64_t calls() const { return calls_; }
 
  private:
   void OnEndTurn() override;
@@ -38,7 +35,6 @@ class Comparison final : private TurnListener {
   Link etcd_;
   Link detcd_;
   testing::SeenRevisions seen_;
-  uint64_t calls_ = 0;
 };
 
 }  // namespace detcd::differential
