@@ -176,22 +176,22 @@ int EndBySignal(int signal) {
   return 128 + signal;
 }
 
-// As many descriptors as this process may have: connections of clients must not keep the log from opening a segment.
-void RaiseDescriptorLimit() {
+// Raises the number of descriptors to all that this process may have, and returns it.
+uint64_t RaiseDescriptorLimit() {
   rlimit limit{};
-  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0 || limit.rlim_cur == limit.rlim_max) return;
-  limit.rlim_cur = limit.rlim_max;
-  ::setrlimit(RLIMIT_NOFILE, &limit);
+  if (::getrlimit(RLIMIT_NOFILE, &limit) != 0) return kDescriptorReserve + 1;
+  const rlim_t given = std::exchange(limit.rlim_cur, limit.rlim_max);
+  return ::setrlimit(RLIMIT_NOFILE, &limit) == 0 ? limit.rlim_max : given;
 }
 
 int Serve(const Options& options, Trace& log) {
-  RaiseDescriptorLimit();
+  const uint64_t descriptors_max = RaiseDescriptorLimit();
   for (const std::string& flag : options.no_effect) {
     Emit(log, LogLevel::kWarn, kPlace, "this flag has no effect in this release of detcd",
          {TraceField::Text("flag", "--" + flag)});
   }
   const bool has_log = HasLog(options.data_dir);
-  absl::StatusOr<member::ServerOptions> server_options = MakeServerOptions(options, has_log);
+  absl::StatusOr<member::ServerOptions> server_options = MakeServerOptions(options, has_log, descriptors_max);
   if (!server_options.ok()) {
     Log(log, LogLevel::kFatal, "discovery failed", std::string(server_options.status().message()));
     return 1;

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <charconv>
+#include <limits>
 #include <utility>
 
 #include "absl/strings/str_format.h"
@@ -37,10 +38,12 @@ constexpr FlagRow kFlags[] = {
     {"backend-batch-limit", kSigned, kNoEffect, "0"},
     {"max-txn-ops", kUnsigned, kNotBuilt, "128"},
     {"max-request-bytes", kUnsigned, kNotBuilt, "1572864"},
-    {"max-concurrent-streams", kUnsigned, kNotBuilt, "4294967295"},
-    {"grpc-keepalive-min-time", kDuration, kNotBuilt, "5s"},
-    {"grpc-keepalive-interval", kDuration, kNotBuilt, "2h0m0s"},
-    {"grpc-keepalive-timeout", kDuration, kNotBuilt, "20s"},
+    {"max-concurrent-streams", kUnsigned32, kBuilt, "4294967295",
+     "calls that one client connection may have open at once"},
+    {"grpc-keepalive-min-time", kDuration, kBuilt, "5s",
+     "least time between pings of a client; faster ones are sent away"},
+    {"grpc-keepalive-interval", kDuration, kBuilt, "2h0m0s", "silence of a client after which it is pinged"},
+    {"grpc-keepalive-timeout", kDuration, kBuilt, "20s", "time for the answer to that ping, or the connection is cut"},
     {"socket-reuse-port", kBool, kNotBuilt, "false"},
     {"socket-reuse-address", kBool, kNotBuilt, "false"},
     {"enable-grpc-gateway", kBool, kNoEffect, "true"},
@@ -152,24 +155,37 @@ constexpr FlagRow kFlags[] = {
 // Variables of etcd and its clients that are no flags of the server.
 constexpr std::string_view kOtherVariables[] = {"ETCD_UNSUPPORTED_ARCH"};
 
-// Go's time.ParseDuration: an optional sign, then numbers with a unit each; a bare 0 is the only number without one.
-bool IsDuration(std::string_view text) {
-  if (!text.empty() && (text[0] == '-' || text[0] == '+')) text.remove_prefix(1);
-  if (text == "0") return true;
-  if (text.empty()) return false;
-  while (!text.empty()) {
-    const size_t number = std::min(text.find_first_not_of("0123456789."), text.size());
-    const std::string_view digits = text.substr(0, number);
-    if (digits.find_first_of("0123456789") == std::string_view::npos) return false;
-    if (std::count(digits.begin(), digits.end(), '.') > 1) return false;
-    text.remove_prefix(number);
-    const size_t unit_size = std::min(text.find_first_of("0123456789."), text.size());
-    const std::string_view unit = text.substr(0, unit_size);
-    constexpr std::string_view kUnits[] = {"ns", "us", "\u00b5s", "\u03bcs", "ms", "s", "m", "h"};
-    if (std::find(std::begin(kUnits), std::end(kUnits), unit) == std::end(kUnits)) return false;
-    text.remove_prefix(unit_size);
+struct DurationUnit {
+  std::string_view name;
+  int64_t nanos;
+};
+
+constexpr DurationUnit kDurationUnits[] = {
+    {"ns", 1},         {"us", 1'000},        {"\u00b5s", 1'000},    {"\u03bcs", 1'000},
+    {"ms", 1'000'000}, {"s", 1'000'000'000}, {"m", 60'000'000'000}, {"h", 3'600'000'000'000}};
+
+// `digits`, which may hold one point, times `unit`, cut to whole nanoseconds. Digits of a fraction beyond the 18th are
+// not looked at.
+std::optional<int64_t> Scaled(std::string_view digits, int64_t unit) {
+  const size_t point = std::min(digits.find('.'), digits.size());
+  if (digits.size() == 1 && point == 0) return std::nullopt;
+  __extension__ __int128 whole = 0;
+  for (const char c : digits.substr(0, point)) {
+    if (c == '.') return std::nullopt;
+    whole = whole * 10 + (c - '0');
+    if (whole > std::numeric_limits<int64_t>::max()) return std::nullopt;
   }
-  return true;
+  __extension__ __int128 part = 0;
+  int64_t scale = 1;
+  for (const char c : point == digits.size() ? std::string_view() : digits.substr(point + 1)) {
+    if (c == '.') return std::nullopt;
+    if (scale >= 1'000'000'000'000'000'000) continue;
+    part = part * 10 + (c - '0');
+    scale *= 10;
+  }
+  whole = whole * unit + part * unit / scale;
+  if (whole > std::numeric_limits<int64_t>::max()) return std::nullopt;
+  return static_cast<int64_t>(whole);
 }
 
 bool IsSigned(std::string_view text) {
@@ -189,10 +205,12 @@ std::string WhyNot(const FlagRow& row, std::string_view value) {
       return parse_error(ParseBool(value).has_value());
     case kUnsigned:
       return parse_error(ParseUnsigned(value).has_value());
+    case kUnsigned32:
+      return parse_error(ParseUnsigned(value).value_or(uint64_t{1} << 32) < uint64_t{1} << 32);
     case kSigned:
       return parse_error(IsSigned(value));
     case kDuration:
-      return parse_error(IsDuration(value));
+      return parse_error(ParseDuration(value).has_value());
     case kClusterState:
       return value == "new" || value == "existing" ? std::string() : std::string("invalid value");
     case kUrls:
@@ -225,6 +243,28 @@ const FlagRow* FindFlag(std::string_view name) {
     if (row.name == name) return &row;
   }
   return nullptr;
+}
+
+std::optional<Duration> ParseDuration(std::string_view text) {
+  const bool negative = text.starts_with('-');
+  if (negative || text.starts_with('+')) text.remove_prefix(1);
+  if (text == "0") return Duration{};
+  if (text.empty()) return std::nullopt;
+  int64_t total = 0;
+  while (!text.empty()) {
+    const size_t number = std::min(text.find_first_not_of("0123456789."), text.size());
+    const std::string_view digits = text.substr(0, number);
+    text.remove_prefix(number);
+    const std::string_view name = text.substr(0, text.find_first_of("0123456789."));
+    text.remove_prefix(name.size());
+    const auto* unit = std::find_if(std::begin(kDurationUnits), std::end(kDurationUnits),
+                                    [&](const DurationUnit& one) { return one.name == name; });
+    if (digits.empty() || unit == std::end(kDurationUnits)) return std::nullopt;
+    const std::optional<int64_t> nanos = Scaled(digits, unit->nanos);
+    if (!nanos || *nanos > std::numeric_limits<int64_t>::max() - total) return std::nullopt;
+    total += *nanos;
+  }
+  return Nanos(negative ? -total : total);
 }
 
 std::string VariableOf(std::string_view flag_name) {

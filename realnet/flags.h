@@ -12,9 +12,11 @@
 #include <string_view>
 #include <vector>
 
+#include "core/base/time.h"
+
 namespace detcd::realnet {
 
-enum class FlagKind : uint8_t { kText, kBool, kUnsigned, kSigned, kDuration, kUrls, kClusterState };
+enum class FlagKind : uint8_t { kText, kBool, kUnsigned, kUnsigned32, kSigned, kDuration, kUrls, kClusterState };
 
 enum class FlagStanding : uint8_t {
   kBuilt,     // does what etcd's does
@@ -58,6 +60,8 @@ bool AddEnvironment(std::span<const std::string> environment, FlagValues& values
 // Go's strconv.ParseBool and ParseUint with base 0.
 std::optional<bool> ParseBool(std::string_view text);
 std::optional<uint64_t> ParseUnsigned(std::string_view text);
+// Go's time.ParseDuration: an optional sign, then numbers with a unit each; a bare 0 is the only number without one.
+std::optional<Duration> ParseDuration(std::string_view text);
 
 // The parts of `text` between commas.
 std::vector<std::string> SplitCommas(std::string_view text);

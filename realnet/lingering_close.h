@@ -9,7 +9,7 @@
 
 namespace detcd::realnet {
 
-inline constexpr size_t kLingeringMax = 256;          // beyond: the oldest is closed at once
+inline constexpr size_t kLingeringMax = 64;  // beyond: the oldest is closed at once
 inline constexpr Duration kLingerTime = Seconds(2);
 
 class RealNetwork;

@@ -256,6 +256,10 @@ absl::StatusOr<Options> MakeOptions(const FlagValues& values, const std::vector<
     options.initial_cluster = Join(rows);
   }
   options.pre_vote = *ParseBool(ValueOf(values, "pre-vote"));
+  options.grpc.streams_max = static_cast<uint32_t>(*ParseUnsigned(ValueOf(values, "max-concurrent-streams")));
+  options.grpc.ping_interval_min = *ParseDuration(ValueOf(values, "grpc-keepalive-min-time"));
+  options.grpc.keepalive_interval = *ParseDuration(ValueOf(values, "grpc-keepalive-interval"));
+  options.grpc.keepalive_timeout = *ParseDuration(ValueOf(values, "grpc-keepalive-timeout"));
 
   RETURN_IF_ERROR(CheckBindHosts(options.listen_peers));
   RETURN_IF_ERROR(CheckBindHosts(options.listen_clients));
@@ -271,7 +275,8 @@ absl::StatusOr<Options> MakeOptions(const FlagValues& values, const std::vector<
   return options;
 }
 
-absl::StatusOr<member::ServerOptions> MakeServerOptions(const Options& options, bool has_log) {
+absl::StatusOr<member::ServerOptions> MakeServerOptions(const Options& options, bool has_log,
+                                                        uint64_t descriptors_max) {
   RETURN_IF_ERROR(RefuseTls("listen-client-urls", options.listen_clients));
   RETURN_IF_ERROR(RefuseTls("listen-peer-urls", options.listen_peers));
   member::ServerOptions server;
@@ -282,6 +287,14 @@ absl::StatusOr<member::ServerOptions> MakeServerOptions(const Options& options, 
   server.member.heartbeat_interval = options.heartbeat_interval;
   server.member.election_timeout = options.election_timeout;
   server.member.pre_vote = options.pre_vote;
+  server.grpc = options.grpc;
+  if (descriptors_max <= kDescriptorReserve) {
+    return FailedPrecondition(
+        "file descriptor limit of the process is too low; please set higher (limit %d, of which %d are kept from "
+        "clients)",
+        descriptors_max, kDescriptorReserve);
+  }
+  server.client_connections_max = descriptors_max - kDescriptorReserve;
   if (!has_log) RETURN_IF_ERROR(AddInitialMembers(options, server.member));
   return server;
 }

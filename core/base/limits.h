@@ -79,12 +79,22 @@ inline constexpr size_t kConnectionSendBacklogMax = 256 * 1'048'576;  // answers
 inline constexpr uint32_t kHttp2WindowBytes = 1'048'576;           // per stream
 inline constexpr uint32_t kHttp2ConnectionWindowBytes = 16 * 1'048'576;
 inline constexpr uint32_t kHttp2StreamsOpenMax = 100'000;          // per connection; a SETTINGS limit is not announced
-inline constexpr uint32_t kHttp2ResetsPerSecondMax = 10'000;       // RST_STREAM of one client; beyond: GOAWAY
+inline constexpr uint32_t kHttp2ResetsPerSecondMax = 10'000;    // streams of one client that are reset; beyond: GOAWAY
+inline constexpr uint32_t kHttp2OverheadPerSecondMax = 10'000;  // its frames that carry nothing; beyond: GOAWAY
+inline constexpr uint32_t kHttp2SettingsPerSecondMax = 100;     // and SETTINGS among them
+inline constexpr size_t kOpenCallBytes = 1'024;                 // what an open call is taken to occupy, its data apart
+inline constexpr size_t kClientBytesMax = 1'073'741'824;        // of all client connections; the largest is cut
 inline constexpr size_t kCallSendBacklogMax = kHttp2WindowBytes;   // responses of one call that wait for its window
 inline constexpr size_t kConnectionReceiveBacklogMax = 256 * 1'048'576;  // unfinished messages of one connection
 inline constexpr Duration kPingIntervalMin = Seconds(5);           // etcd: a client that pings faster gets strikes
+inline constexpr Duration kPingIntervalDefault = Seconds(300);     // grpc-go's, when --grpc-keepalive-min-time is 0
 inline constexpr Duration kPingIntervalIdleMin = Seconds(7'200);   // and so without an open stream
 inline constexpr uint32_t kPingStrikesMax = 2;                     // the next one closes the connection
+inline constexpr Duration kKeepaliveInterval = Seconds(7'200);     // a silent client is pinged after this
+inline constexpr Duration kKeepaliveIntervalMin = Seconds(1);      // a shorter one that is asked for is raised to this
+inline constexpr Duration kKeepaliveTimeout = Seconds(20);         // and cut when it is silent for so long again
+inline constexpr Duration kHttp2HandshakeTimeout = Seconds(120);   // for a client's preface and first SETTINGS
+inline constexpr Duration kHttp2ExpelTimeout = Seconds(1);         // for a GOAWAY to leave, before the cut
 
 static_assert(kWalRecordBytesMax > kReceiveBytesMax, "every proposal fits a record");
 static_assert(kPeerLinkHeartbeat * 2 < kPeerReadTimeout, "one lost link heartbeat cuts no stream");
@@ -94,6 +104,8 @@ static_assert(kWalBatchBytesMax > kReceiveBytesMax);
 static_assert(kReadsInFlightBytesMax > kReceiveBytesMax);
 static_assert(kHttp2ConnectionWindowBytes >= kHttp2WindowBytes);
 static_assert(kCallSendBacklogMax < kConnectionWriteBacklogMax, "one slow call does not stop its connection");
+static_assert(kHttp2SettingsPerSecondMax <= kHttp2OverheadPerSecondMax);
+static_assert(kClientBytesMax >= kConnectionReceiveBacklogMax + kConnectionSendBacklogMax + kConnectionWriteBacklogMax);
 static_assert(kConnectionReceiveBacklogMax >= kHttp2ConnectionWindowBytes + kReceiveBytesMax);
 
 }  // namespace detcd

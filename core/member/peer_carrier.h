@@ -56,7 +56,8 @@ class PeerCarrier {
   // Sends a message on its own, for a peer to which no stream is up. False: too many wait already, it was not taken. What
   // is taken may be lost, and OnPostFailed may tell.
   virtual bool Post(MemberId peer, const raft::Message& message) = 0;
-  // Asks for the version of the peer's server. One answer follows, sooner or later, for all that ask until then.
+  // Asks for the version of the peer's server. At most one answer follows for all that ask until it comes; none where it
+  // is lost on the way, so that the asker has a time limit of its own.
   virtual void AskVersion(MemberId peer) = 0;
   // The end of a turn: one write per connection.
   virtual void EndTurn() = 0;

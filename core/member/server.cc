@@ -15,9 +15,9 @@ Server::Server(Host& host, const ServerOptions& options, ServerListener& listene
       member_(host, options.member, *this),
       services_(member_, {}),
       endpoints_(member_),
-      grpc_(host.clock(), host.events(), services_),
+      grpc_(host.clock(), host.events(), services_, options.grpc),
       http_(host.clock(), endpoints_),
-      clients_(host.clock(), &grpc_, &http_),
+      clients_(host.clock(), &grpc_, &http_, options.client_connections_max),
       drain_timer_(host.clock().NewTimer(*this, 0)) {
   host.events().SetTurnListener(*this);
 }
@@ -49,13 +49,12 @@ PeerCarrier& Server::OnMemberRecovered(MemberId self, ClusterId cluster) {
 void Server::OnMemberReady() {
   std::vector<Address> addresses;
   for (const Address& address : options_.listen_clients) {
-    ListenResult result = host_.network().Listen(address, clients_);
-    if (result.error != IoError::kOk) {
-      return host_.Stop(false, absl::StrFormat("listen on client address %s:%d: %s", address.host, address.port,
-                                               IoErrorName(result.error)));
+    Address local;
+    if (const IoError error = clients_.Listen(host_.network(), address, local); error != IoError::kOk) {
+      return host_.Stop(
+          false, absl::StrFormat("listen on client address %s:%d: %s", address.host, address.port, IoErrorName(error)));
     }
-    addresses.push_back(result.acceptor->Local());
-    acceptors_.push_back(std::move(result.acceptor));
+    addresses.push_back(local);
   }
   listener_.OnServerReady(addresses);
 }
@@ -73,7 +72,7 @@ void Server::OnEndTurn() {
 void Server::Shutdown() {
   if (draining_) return host_.Stop(true, "asked to stop again");
   draining_ = true;
-  acceptors_.clear();
+  clients_.StopListening();
   grpc_.Shutdown();
   http_.Shutdown();
   // A client that does not leave is not waited for longer than a call could take.

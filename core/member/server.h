@@ -6,6 +6,8 @@
 //   server.Shutdown();     // clients are told, calls under way are answered, leadership is handed over, the host is stopped
 #pragma once
 
+#include <cstddef>
+#include <limits>
 #include <memory>
 #include <optional>
 #include <string>
@@ -26,6 +28,8 @@ struct ServerOptions {
   MemberOptions member;
   std::vector<Address> listen_clients;     // numeric; at least one
   std::vector<Address> listen_peers;
+  wire::GrpcOptions grpc;
+  size_t client_connections_max = std::numeric_limits<size_t>::max();  // beyond: they wait to be accepted
 };
 
 class ServerListener {
@@ -79,8 +83,7 @@ class Server final : private MemberListener, private TurnListener, private Timer
   wire::GrpcServer grpc_;
   wire::Http1Server http_;
   wire::ClientPort clients_;
-  std::vector<std::unique_ptr<Acceptor>> acceptors_;  // of clients, once ready
-  std::optional<wire::PeerPort> peers_;               // once the member knows who it is
+  std::optional<wire::PeerPort> peers_;  // once the member knows who it is
   std::unique_ptr<Timer> drain_timer_;
   bool draining_ = false;
   std::string stop_reason_;            // set once clients have left, or were waited for long enough

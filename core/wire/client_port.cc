@@ -25,9 +25,20 @@ std::optional<Protocol> Sniff(std::string_view bytes) {
 class ClientPort::SniffedStream final : public Stream, private StreamListener {
  public:
   SniffedStream(ClientPort& port, uint32_t number, std::unique_ptr<Stream> below)
-      : port_(&port), number_(number), below_(std::move(below)), timer_(port.clock_.NewTimer(port, number)) {
+      : port_(&port),
+        number_(number),
+        gauge_(port.gauge_),
+        below_(std::move(below)),
+        timer_(port.clock_.NewTimer(port, number)) {
+    ++gauge_->count;
     timer_->Arm(port.clock_.Now() + kHttpHeaderTimeout);
     below_->SetListener(*this);
+  }
+
+  ~SniffedStream() override {
+    below_.reset();  // its descriptor is free before the next connection is taken
+    --gauge_->count;
+    if (gauge_->port != nullptr) gauge_->port->OnConnectionGone();
   }
 
   void SetListener(StreamListener& listener) override {
@@ -58,6 +69,7 @@ class ClientPort::SniffedStream final : public Stream, private StreamListener {
 
   ClientPort* port_;                     // until it is decided
   const uint32_t number_;
+  const std::shared_ptr<Gauge> gauge_;
   std::unique_ptr<Stream> below_;
   std::unique_ptr<Timer> timer_;         // until it is decided
   StreamListener* listener_ = nullptr;   // from then on
@@ -91,14 +103,39 @@ void ClientPort::SniffedStream::OnData(std::string_view bytes) {
   listener_->OnData(bytes);
 }
 
-ClientPort::ClientPort(Clock& clock, GrpcServer* grpc, Http1Server* http1)
-    : clock_(clock), grpc_(grpc), http1_(http1) {}
-ClientPort::~ClientPort() = default;
+ClientPort::ClientPort(Clock& clock, GrpcServer* grpc, Http1Server* http1, size_t connections_max)
+    : clock_(clock),
+      grpc_(grpc),
+      http1_(http1),
+      connections_max_(connections_max),
+      gauge_(std::make_shared<Gauge>(Gauge{.port = this})) {
+  CHECK(connections_max > 0);
+}
+
+ClientPort::~ClientPort() { gauge_->port = nullptr; }
+
+IoError ClientPort::Listen(Network& network, const Address& address, Address& local) {
+  ListenResult result = network.Listen(address, *this);
+  if (result.error != IoError::kOk) return result.error;
+  local = result.acceptor->Local();
+  acceptors_.push_back(std::move(result.acceptor));
+  return IoError::kOk;
+}
+
+void ClientPort::OnConnectionGone() {
+  if (!full_ || gauge_->count >= connections_max_) return;
+  full_ = false;
+  for (const std::unique_ptr<Acceptor>& acceptor : acceptors_) acceptor->ResumeAccepting();
+}
 
 void ClientPort::OnAccept(std::unique_ptr<Stream> stream) {
   const uint32_t number = ++last_number_;
   CHECK_MSG(number != 0, "four billion connections in one incarnation");
   undecided_.emplace(number, std::make_unique<SniffedStream>(*this, number, std::move(stream)));
+  if (gauge_->count < connections_max_) return;
+  PROBE("wire.client_port_full");
+  full_ = true;
+  for (const std::unique_ptr<Acceptor>& acceptor : acceptors_) acceptor->PauseAccepting();
 }
 
 void ClientPort::OnTimer(uint64_t number) {

@@ -237,7 +237,7 @@ void GrpcClient::OnHeadersEnd(Http2Stream&, bool) {}
 void GrpcClient::OnBody(Http2Stream& stream, std::string_view bytes) {
   auto& call = static_cast<Call&>(stream);
   if (!call.open || call.http_status != 200) return;
-  const auto result = call.reader.Feed(bytes, kResponseBytesMax, [&](std::string_view payload) {
+  const auto result = call.reader.Feed(bytes, kResponseBytesMax, false, [&](std::string_view payload) {
     google::protobuf::Message* response = rpc::NewResponse(call.method, &arena_);
     if (response->ParseFromArray(payload.data(), static_cast<int>(payload.size()))) {
       call.got_response = true;
@@ -248,7 +248,7 @@ void GrpcClient::OnBody(Http2Stream& stream, std::string_view bytes) {
     arena_.Reset();
     return call.open;
   });
-  if (result == MessageReader::Result::kTooLarge || result == MessageReader::Result::kCompressed) {
+  if (result == MessageReader::Result::kTooLarge || result == MessageReader::Result::kWrongFlag) {
     EndAndReset(call, {StatusCode::kInternal, "response is too large or compressed"});
   }
 }
@@ -295,7 +295,6 @@ CallStatus GrpcClient::StatusOf(const Call& call, Http2Error error) const {
 void GrpcClient::OnBodyFramed(Http2Stream&) {}
 void GrpcClient::OnBodySent(Http2Stream&, size_t size) { queued_ -= size; }
 void GrpcClient::OnHeadersSent(Http2Stream&, bool) {}
-void GrpcClient::OnResetReceived() {}
 void GrpcClient::OnPing(bool) {}
 
 void GrpcClient::OnGoAway(Http2Error, std::string_view) {

@@ -125,7 +125,8 @@ class GrpcClient final : private StreamListener, private Http2Listener, private 
   void OnBodyFramed(Http2Stream& stream) override;
   void OnBodySent(Http2Stream& stream, size_t size) override;
   void OnHeadersSent(Http2Stream& stream, bool ends) override;
-  void OnResetReceived() override;
+  void OnResetForced() override {}
+  void OnOverhead(Http2Overhead) override {}
   void OnPing(bool ack) override;
   void OnGoAway(Http2Error error, std::string_view debug) override;
 

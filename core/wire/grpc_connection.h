@@ -1,15 +1,22 @@
-// One client's gRPC connection: HTTP/2 streams on one side, calls of the call interface on the other. Used by GrpcServer
-// only, which numbers connections and finds them for the services.
+// One client's gRPC connection: HTTP/2 streams on one side, calls of the call interface on the other. Used by
+// GrpcServer only, which numbers connections and finds them for the services.
 //
-// Life of a call: kHeaders while its headers come; kOpen once the service heard Open; kEnded when its status is submitted
-// or it never was a call (an early answer). The stream closes later, when the last frame has left, and takes the call
-// with it. Every way out of kOpen that the service did not choose (reset, deadline, loss of the connection, a broken
-// message) tells it Cancel exactly once.
+// Life of a call: kHeaders while its headers come; kOpen once the service heard Open; kEnded when its status is
+// submitted or it never was a call (an early answer). The stream closes later, when the last frame has left, and takes
+// the call with it. Every way out of kOpen that the service did not choose (reset, deadline, loss of the connection, a
+// broken message) tells it Cancel exactly once.
 //
 // Flow: responses wait in their call (at most kCallSendBacklogMax and one message), leave it as the client's windows
 // allow, and wait again as frames for room in the stream (at most kConnectionWriteBacklogMax and one frame). Above that
 // nothing is framed and nothing is read.
+//
+// A client that breaks the rules of Http2Guard is expelled: GOAWAY, nothing more of its bytes is looked at, and the
+// connection is cut when that is sent, or after kHttp2ExpelTimeout. One that says nothing at all is cut, too: without
+// preface and SETTINGS after kHttp2HandshakeTimeout; later it is pinged after keepalive_interval of silence, and has
+// keepalive_timeout to send anything.
 #pragma once
+
+#include <google/protobuf/arena.h>
 
 #include <cstdint>
 #include <memory>
@@ -18,15 +25,17 @@
 #include <string_view>
 #include <vector>
 
-#include <google/protobuf/arena.h>
-
 #include "absl/container/btree_set.h"
 #include "core/base/limits.h"
 #include "core/io/clock.h"
 #include "core/io/streams.h"
 #include "core/rpc/call.h"
 #include "core/wire/grpc_format.h"
+#include "core/wire/grpc_options.h"
+#include "core/wire/gzip.h"
+#include "core/wire/http2_guard.h"
 #include "core/wire/http2_session.h"
+#include "core/wire/request_head.h"
 #include "core/wire/stream_writer.h"
 
 namespace detcd::wire {
@@ -35,14 +44,19 @@ class GrpcConnection;
 
 // What the connections of one server share.
 struct GrpcShared {
-  GrpcShared(Clock& the_clock, rpc::CallService& the_service, rpc::CallTransport& the_transport);
+  GrpcShared(Clock& the_clock, rpc::CallService& the_service, rpc::CallTransport& the_transport,
+             const GrpcOptions& the_options);
 
   Clock& clock;
   rpc::CallService& service;
   rpc::CallTransport& transport;
+  const GrpcOptions options;             // zeros replaced by what they mean
   std::unique_ptr<char[]> arena_block;   // the first block of `arena`, kept by every Reset
   google::protobuf::Arena arena;         // one request at a time
   std::string frames;                    // one Drain at a time
+  Gzip gzip;
+  std::string inflated;  // one request at a time
+  size_t held = 0;       // the sum of held() of all connections
 };
 
 // The server, as its connections see it.
@@ -66,6 +80,8 @@ class GrpcConnection final : private StreamListener, private Http2Listener, priv
   ~GrpcConnection();
 
   uint32_t number() const { return number_; }
+  // Bytes of memory that this client makes the server keep, as of its latest turn.
+  size_t held() const { return held_; }
 
   // The calls of CallTransport, for stream `id`; ignored when it has no open call.
   void Send(int32_t id, const google::protobuf::Message& response);
@@ -77,6 +93,8 @@ class GrpcConnection final : private StreamListener, private Http2Listener, priv
   void GiveCredit();
   // Takes no more calls; over when those under way are done.
   void Shutdown();
+  // Cuts the connection without a word: its calls are canceled, and it is destroyed.
+  void Cut();
 
   // Set by the owner: waits for the end of the turn, for GiveCredit.
   bool dirty = false;
@@ -87,24 +105,14 @@ class GrpcConnection final : private StreamListener, private Http2Listener, priv
 
   struct Call final : Http2Stream {
     Phase phase = Phase::kHeaders;
-    bool is_post = false;
-    bool is_grpc = false;
     bool headers_sent = false;
     bool starved = false;        // in starved_: told that it may not write
     bool half_closed = false;    // the service knows
     bool got_message = false;
-    bool has_token = false;      // `token` came, which `authorization` does not replace
-    bool malformed = false;      // not a request of HTTP/2: reset, no answer
-    size_t header_bytes = 0;
+    bool bad_trailers = false;   // reset, no answer
     size_t counted = 0;          // of the reader's bytes, in received_
-    std::optional<rpc::Method> method;
-    std::string http_method;     // when it is not POST
-    std::string path;
-    std::string content_type;
-    std::string encoding;        // grpc-encoding, `identity` apart
-    std::string timeout_error;
-    std::optional<Duration> timeout;
-    rpc::CallContext context = {};
+    size_t head_counted = 0;     // in heads_
+    RequestHead head;
     rpc::CallStatus status;      // for the trailers
     MessageReader reader;
     Call* previous = nullptr;    // the list of the connection's calls, by stream id
@@ -129,7 +137,8 @@ class GrpcConnection final : private StreamListener, private Http2Listener, priv
   void OnBodyFramed(Http2Stream& stream) override;
   void OnBodySent(Http2Stream& stream, size_t size) override;
   void OnHeadersSent(Http2Stream& stream, bool ends) override;
-  void OnResetReceived() override;
+  void OnResetForced() override;
+  void OnOverhead(Http2Overhead kind) override;
   void OnPing(bool ack) override;
   void OnGoAway(Http2Error error, std::string_view debug) override;
 
@@ -141,8 +150,10 @@ class GrpcConnection final : private StreamListener, private Http2Listener, priv
 
   void OpenCall(Call& call);
   bool OnRequest(Call& call, std::string_view payload);
+  // Turns a gzip payload into plain bytes in `shared_.inflated`. False: it could not, and the call is aborted.
+  bool Inflate(Call& call, std::string_view& payload);
   // Answers without ever having been a call.
-  void Refuse(Call& call, std::string_view http_status, rpc::StatusCode code, std::string message);
+  void Refuse(Call& call, HeadRefusal refusal);
   // Ends an open call for a reason of ours: the service hears Cancel, the client `status`.
   void Abort(Call& call, rpc::CallStatus status);
   void SubmitEnd(Call& call, std::string_view http_status, rpc::CallStatus status);
@@ -152,8 +163,11 @@ class GrpcConnection final : private StreamListener, private Http2Listener, priv
   void DropDeadline(Call& call);
   bool Starving(const Call& call) const;
   void CheckCredit();
-  // Says goodbye with an error; the connection is cut when that is sent.
+  // GOAWAY with ENHANCE_YOUR_CALM and `debug`, when there is any, after which the connection hears nothing.
   void Expel(std::string_view debug);
+  void OnDeadline();
+  void OnWatch();
+  void CountHeld();
   size_t WriteBacklog() const { return writer_.backlog() + queued_; }
 
   GrpcShared& shared_;
@@ -172,11 +186,13 @@ class GrpcConnection final : private StreamListener, private Http2Listener, priv
   size_t call_count_ = 0;
   size_t queued_ = 0;                                     // response bytes that wait in calls
   size_t received_ = 0;                                   // bytes of unfinished requests
-  Instant reset_second_ = {};                             // start of the second in which resets are counted
-  uint32_t resets_ = 0;
-  std::optional<Instant> last_ping_;
-  uint32_t ping_strikes_ = 0;
-  bool forgive_pings_ = false;                            // headers or data were sent since the last ping
+  size_t heads_ = 0;                                      // bytes of the heads of all calls
+  size_t held_ = 0;                                       // in shared_.held
+  Http2Guard guard_;
+  std::unique_ptr<Timer> watch_;      // of the handshake, silence, the end of one who is expelled
+  Instant last_read_;                 // or the start
+  bool greeted_ = false;              // the client's SETTINGS came
+  std::optional<Instant> pinged_at_;  // our keep-alive, and nothing was read since
   bool reading_paused_ = false;
   bool shutting_down_ = false;
   bool last_goaway_sent_ = false;

@@ -6,6 +6,8 @@
 
 #include "absl/strings/str_format.h"
 #include "core/base/check.h"
+#include "core/rpc/utf8.h"
+#include "core/wire/gzip.h"
 
 namespace detcd::wire {
 namespace {
@@ -44,6 +46,19 @@ size_t AppendMessage(const google::protobuf::Message& message, std::string& body
   return kMessagePrefixBytes + size;
 }
 
+size_t AppendGzipMessage(const google::protobuf::Message& message, Gzip& gzip, std::string& body) {
+  const std::string plain = message.SerializeAsString();
+  if (plain.empty()) return AppendMessage(message, body);
+  const size_t start = body.size();
+  body.resize(start + kMessagePrefixBytes);
+  gzip.Compress(plain, body);
+  const size_t size = body.size() - start - kMessagePrefixBytes;
+  CHECK(size <= std::numeric_limits<uint32_t>::max());
+  body[start] = 1;
+  for (size_t i = 0; i < 4; ++i) body[start + 1 + i] = static_cast<char>(size >> (24 - 8 * i) & 0xFF);
+  return kMessagePrefixBytes + size;
+}
+
 void MessageReader::Clear(size_t keep_bytes) {
   prefix_size_ = 0;
   payload_.clear();
@@ -61,7 +76,7 @@ std::variant<Duration, std::string> ParseTimeout(std::string_view text) {
   const std::string_view digits = text.substr(0, text.size() - 1);
   int64_t count = 0;
   for (const char c : digits) {
-    if (c < '0' || c > '9') return absl::StrFormat("strconv.ParseInt: parsing \"%s\": invalid syntax", digits);
+    if (c < '0' || c > '9') return absl::StrFormat("strconv.ParseUint: parsing \"%s\": invalid syntax", digits);
     count = count * 10 + (c - '0');
   }
   if (count > kTimeoutMax.nanos / unit_nanos) return kTimeoutMax;
@@ -90,6 +105,18 @@ std::string EncodePercent(std::string_view text) {
       out.push_back(kHex[byte >> 4]);
       out.push_back(kHex[byte & 15]);
     }
+  }
+  return out;
+}
+
+std::string RepairUtf8(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    size_t size = 1;
+    while (size <= 4 && size <= text.size() && !rpc::IsUtf8(text.substr(0, size))) ++size;
+    const bool good = size <= 4 && size <= text.size();
+    out += good ? text.substr(0, size) : std::string_view("\xEF\xBF\xBD");
+    text.remove_prefix(good ? size : 1);
   }
   return out;
 }

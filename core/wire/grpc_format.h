@@ -21,26 +21,30 @@ class Message;
 
 namespace detcd::wire {
 
+class Gzip;
+
 inline constexpr size_t kMessagePrefixBytes = 5;
 
 // Appends `message` with its prefix, uncompressed, to `body`. Returns how many bytes that was.
 size_t AppendMessage(const google::protobuf::Message& message, std::string& body);
+// The same as gzip; an empty message stays uncompressed, as in etcd's gRPC library.
+size_t AppendGzipMessage(const google::protobuf::Message& message, Gzip& gzip, std::string& body);
 
 // Puts the messages of one body back together. What is buffered is at most one message, and only bytes that came: a
 // prefix alone reserves nothing.
 class MessageReader {
  public:
   enum class Result : uint8_t {
-    kMore,        // all bytes taken
-    kStopped,     // the sink wanted no more
-    kTooLarge,    // a prefix announces more than `bytes_max`: see announced()
-    kCompressed,  // the compressed flag is not zero: see flag()
+    kMore,       // all bytes taken
+    kStopped,    // the sink wanted no more
+    kTooLarge,   // a prefix announces more than `bytes_max`: see announced()
+    kWrongFlag,  // the compressed flag is neither 0 nor, where that is allowed, 1: see flag()
   };
 
-  // Feeds the next bytes; `sink(std::string_view payload) -> bool` hears each whole message, and goes on on true. The
-  // payload is good until it returns.
+  // Feeds the next bytes. `compressed`: messages may be so, and flag() says which are. `sink(std::string_view payload) ->
+  // bool` hears each whole message, and goes on on true. The payload is good until it returns.
   template <class Sink>
-  Result Feed(std::string_view bytes, size_t bytes_max, Sink&& sink) {
+  Result Feed(std::string_view bytes, size_t bytes_max, bool compressed, Sink&& sink) {
     for (;;) {
       if (prefix_size_ < kMessagePrefixBytes) {
         if (bytes.empty()) return Result::kMore;
@@ -48,7 +52,7 @@ class MessageReader {
         bytes.remove_prefix(1);
         if (prefix_size_ < kMessagePrefixBytes) continue;
         if (announced() > bytes_max) return Result::kTooLarge;
-        if (flag() != 0) return Result::kCompressed;
+        if (flag() > (compressed ? 1 : 0)) return Result::kWrongFlag;
       }
       // An empty message is complete with its prefix. Mostly a message is in one piece: no copy then.
       const size_t want = announced() - payload_.size();
@@ -101,6 +105,8 @@ std::string FormatTimeout(Duration timeout);
 
 // grpc-message: bytes outside ` `..`~`, and `%`, become %XX.
 std::string EncodePercent(std::string_view text);
+// Every byte that is not part of a UTF-8 character becomes U+FFFD.
+std::string RepairUtf8(std::string_view text);
 // Anything that is no %XX stays as it is.
 std::string DecodePercent(std::string_view text);
 

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "core/base/check.h"
+#include "core/base/probe.h"
 
 namespace detcd::wire {
 namespace {
@@ -12,8 +13,8 @@ int32_t StreamOf(rpc::CallId call) { return static_cast<int32_t>(call & 0x7FFFFF
 
 }  // namespace
 
-GrpcServer::GrpcServer(Clock& clock, Events& events, rpc::CallService& service)
-    : events_(events), shared_(clock, service, *this) {}
+GrpcServer::GrpcServer(Clock& clock, Events& events, rpc::CallService& service, const GrpcOptions& options)
+    : events_(events), shared_(clock, service, *this, options) {}
 
 GrpcServer::~GrpcServer() = default;
 
@@ -34,6 +35,13 @@ void GrpcServer::Accept(std::unique_ptr<Stream> stream) {
 }
 
 void GrpcServer::EndTurn() {
+  EndTurnOfDirty();
+  if (shared_.held <= shared_.options.client_bytes_max) return;
+  CutLargest();
+  EndTurnOfDirty();  // a service that hears of a lost call may answer others
+}
+
+void GrpcServer::EndTurnOfDirty() {
   // A service that hears of a lost call may answer others: the list may grow while it is read.
   for (size_t i = 0; i < dirty_.size(); ++i) {
     GrpcConnection* connection = Find(dirty_[i]);
@@ -42,6 +50,17 @@ void GrpcServer::EndTurn() {
     if (!connection->EndTurn()) connections_.erase(connection->number());
   }
   dirty_.clear();
+}
+
+void GrpcServer::CutLargest() {
+  GrpcConnection* largest = nullptr;
+  for (auto& [number, connection] : connections_) {
+    if (largest == nullptr || connection->held() > largest->held()) largest = connection.get();
+  }
+  CHECK(largest != nullptr);
+  PROBE("wire.largest_client_cut");
+  // It does not take its answers: a farewell would wait behind them.
+  largest->Cut();
 }
 
 void GrpcServer::Shutdown() {

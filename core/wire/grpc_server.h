@@ -25,13 +25,14 @@ namespace detcd::wire {
 class GrpcServer final : public rpc::CallTransport, private GrpcConnectionOwner, private PostListener {
  public:
   // All three live longer than the server.
-  GrpcServer(Clock& clock, Events& events, rpc::CallService& service);
+  GrpcServer(Clock& clock, Events& events, rpc::CallService& service, const GrpcOptions& options = {});
   ~GrpcServer();
 
   // Takes a connection whose first bytes are to come, the preface included; calls SetListener.
   void Accept(std::unique_ptr<Stream> stream);
 
-  // The end of a turn: what it made leaves, and connections that are over go.
+  // The end of a turn: what it made leaves, and connections that are over go. When all clients together make the server
+  // keep more than client_bytes_max, the one with the largest part goes, too.
   void EndTurn();
 
   // Every client is told to go away; calls under way are served, then their connections end. New connections are told
@@ -39,6 +40,8 @@ class GrpcServer final : public rpc::CallTransport, private GrpcConnectionOwner,
   void Shutdown();
 
   size_t connection_count() const { return connections_.size(); }
+  // Bytes that clients make the server keep: unfinished requests, answers they have not taken, open calls.
+  size_t held() const { return shared_.held; }
 
   // rpc::CallTransport
   void Send(rpc::CallId call, const google::protobuf::Message& response) override;
@@ -52,6 +55,8 @@ class GrpcServer final : public rpc::CallTransport, private GrpcConnectionOwner,
   void OnPost(uint64_t token) override;
 
   GrpcConnection* Find(uint64_t number) const;
+  void EndTurnOfDirty();
+  void CutLargest();
 
   Events& events_;
   GrpcShared shared_;

@@ -116,7 +116,9 @@ class Http1Server::Connection final : private StreamListener, private TimerListe
         stream_->ResumeReading();
       }
     }
-    if (!closing_ || handling_ || writer_.backlog() > 0) return true;
+    // What was asked before the client closed its direction is answered, pipelined requests too.
+    const bool over = closing_ || (read_ended_ && !answered_);
+    if (!over || handling_ || writer_.backlog() > 0) return true;
     stream_->CloseWrite();
     return false;
   }
@@ -141,8 +143,8 @@ class Http1Server::Connection final : private StreamListener, private TimerListe
     server_.MarkDirty(*this);
   }
   void OnReadEnd() override {
-    // A client may close its direction and still read the answer; without one under way it is done.
-    closing_ = true;
+    // A client may close its direction and still read the answers to what it has asked.
+    read_ended_ = true;
     server_.MarkDirty(*this);
   }
   void OnWritable() override {
@@ -198,6 +200,7 @@ class Http1Server::Connection final : private StreamListener, private TimerListe
   bool answered_ = false;        // the next request may start
   bool continue_sent_ = false;
   bool closing_ = false;         // closes when all is sent
+  bool read_ended_ = false;      // nothing more comes; what waits is still served
   bool paused_ = false;
 };
 

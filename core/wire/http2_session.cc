@@ -43,6 +43,29 @@ void Submitted(int result) { CHECK(result != NGHTTP2_ERR_NOMEM); }
 struct Http2Session::Callbacks {
   static Http2Session& Self(void* user_data) { return *static_cast<Http2Session*>(user_data); }
 
+  static int OnBeginFrame(nghttp2_session*, const nghttp2_frame_hd* header, void* user_data) {
+    Http2Session& self = Self(user_data);
+    switch (header->type) {
+      case NGHTTP2_DATA:
+        self.data_empty_ = true;
+        break;
+      case NGHTTP2_HEADERS:
+      case NGHTTP2_RST_STREAM:
+      case NGHTTP2_GOAWAY:
+        break;
+      case NGHTTP2_CONTINUATION:
+        if (header->length == 0) self.listener_.OnOverhead(Http2Overhead::kOther);
+        break;
+      case NGHTTP2_SETTINGS:
+        self.listener_.OnOverhead(Http2Overhead::kSettings);
+        break;
+      default:
+        self.listener_.OnOverhead(Http2Overhead::kOther);
+        break;
+    }
+    return 0;
+  }
+
   static int OnBeginHeaders(nghttp2_session*, const nghttp2_frame* frame, void* user_data) {
     Http2Session& self = Self(user_data);
     self.header_stream_ = nullptr;
@@ -81,6 +104,11 @@ struct Http2Session::Callbacks {
         Http2Stream* stream = self.header_stream_;
         self.header_stream_ = nullptr;
         if (stream == nullptr) return 0;
+        if (self.side_ == Side::kServer && !self.header_first_ && (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) == 0) {
+          // Only trailers may follow, and they end the stream (RFC 9113 §8.1).
+          self.Reset(stream->id, Http2Error::kProtocolError);
+          return 0;
+        }
         self.listener_.OnHeadersEnd(*stream, self.header_first_);
         if ((frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0) {
           stream->remote_ended = true;
@@ -94,10 +122,12 @@ struct Http2Session::Callbacks {
             stream->remote_ended = true;
             self.listener_.OnRemoteEnd(*stream);
           }
+        } else if (self.data_empty_) {
+          self.listener_.OnOverhead(Http2Overhead::kOther);
         }
         return 0;
       case NGHTTP2_RST_STREAM:
-        self.listener_.OnResetReceived();
+        self.listener_.OnResetForced();
         return 0;
       case NGHTTP2_PING:
         self.listener_.OnPing((frame->hd.flags & NGHTTP2_FLAG_ACK) != 0);
@@ -113,6 +143,7 @@ struct Http2Session::Callbacks {
 
   static int OnDataChunk(nghttp2_session*, uint8_t, int32_t id, const uint8_t* data, size_t size, void* user_data) {
     Http2Session& self = Self(user_data);
+    self.data_empty_ = false;
     if (Http2Stream* stream = self.Find(id)) self.listener_.OnBody(*stream, View(data, size));
     return 0;
   }
@@ -129,6 +160,11 @@ struct Http2Session::Callbacks {
 
   static int OnFrameSent(nghttp2_session*, const nghttp2_frame* frame, void* user_data) {
     Http2Session& self = Self(user_data);
+    if (frame->hd.type == NGHTTP2_RST_STREAM) {
+      const auto error = static_cast<Http2Error>(frame->rst_stream.error_code);
+      if (error != Http2Error::kNoError && error != Http2Error::kCancel) self.listener_.OnResetForced();
+      return 0;
+    }
     if (frame->hd.type != NGHTTP2_HEADERS) return 0;
     if (Http2Stream* stream = self.Find(frame->hd.stream_id)) {
       self.listener_.OnHeadersSent(*stream, (frame->hd.flags & NGHTTP2_FLAG_END_STREAM) != 0);
@@ -177,9 +213,11 @@ struct Http2Session::Callbacks {
   }
 };
 
-Http2Session::Http2Session(Side side, Http2Listener& listener) : listener_(listener), side_(side) {
+Http2Session::Http2Session(Side side, Http2Listener& listener, uint32_t streams_max)
+    : listener_(listener), side_(side) {
   nghttp2_session_callbacks* callbacks = nullptr;
   CHECK(nghttp2_session_callbacks_new(&callbacks) == 0);
+  nghttp2_session_callbacks_set_on_begin_frame_callback(callbacks, Callbacks::OnBeginFrame);
   nghttp2_session_callbacks_set_on_begin_headers_callback(callbacks, Callbacks::OnBeginHeaders);
   nghttp2_session_callbacks_set_on_header_callback(callbacks, Callbacks::OnHeader);
   nghttp2_session_callbacks_set_on_frame_recv_callback(callbacks, Callbacks::OnFrameReceived);
@@ -205,10 +243,14 @@ Http2Session::Http2Session(Side side, Http2Listener& listener) : listener_(liste
   nghttp2_option_del(option);
   nghttp2_session_callbacks_del(callbacks);
 
-  std::array<nghttp2_settings_entry, 3> settings = {{{NGHTTP2_SETTINGS_MAX_FRAME_SIZE, kMaxFrameSize},
-                                                     {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, kHttp2WindowBytes},
-                                                     {NGHTTP2_SETTINGS_ENABLE_PUSH, 0}}};
-  const size_t count = side == Side::kClient ? 3 : 2;  // ENABLE_PUSH is the client's to send
+  std::array<nghttp2_settings_entry, 3> settings = {
+      {{NGHTTP2_SETTINGS_MAX_FRAME_SIZE, kMaxFrameSize}, {NGHTTP2_SETTINGS_INITIAL_WINDOW_SIZE, kHttp2WindowBytes}}};
+  size_t count = 2;
+  if (side == Side::kClient) {
+    settings[count++] = {NGHTTP2_SETTINGS_ENABLE_PUSH, 0};
+  } else if (streams_max != std::numeric_limits<uint32_t>::max()) {
+    settings[count++] = {NGHTTP2_SETTINGS_MAX_CONCURRENT_STREAMS, streams_max};
+  }
   Submitted(nghttp2_submit_settings(session_, NGHTTP2_FLAG_NONE, settings.data(), count));
   Submitted(nghttp2_session_set_local_window_size(session_, NGHTTP2_FLAG_NONE, 0, kHttp2ConnectionWindowBytes));
 }

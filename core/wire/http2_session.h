@@ -1,12 +1,12 @@
-// HTTP/2 (RFC 9113) without I/O: bytes in, bytes out, events to one listener. The only file pair that knows nghttp2; its
-// C callbacks end here.
+// HTTP/2 (RFC 9113) without I/O: bytes in, bytes out, events to one listener. The only file pair that knows nghttp2;
+// its C callbacks end here.
 //
 // nghttp2's own check of header fields is off, because it refuses what gRPC clients of etcd send (an :authority such as
 // `#initially=[x]`); who listens checks what it needs. Frames, streams, flow control and HPACK are checked as ever.
 //
 // The SETTINGS that we send are MAX_FRAME_SIZE, as etcd's, and INITIAL_WINDOW_SIZE, which etcd does not send: with the
 // default of 64 KiB a large put waits for window updates. A larger window only permits; no client depends on a small
-// one. No MAX_CONCURRENT_STREAMS: clients queue silently behind one.
+// one. MAX_CONCURRENT_STREAMS only when it is asked for: clients queue silently behind one.
 //
 //   Http2Session session(Http2Session::Side::kServer, listener);
 //   if (!session.Receive(bytes)) close;
@@ -15,10 +15,13 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+
+#include "core/wire/http2_guard.h"
 
 struct nghttp2_session;
 
@@ -77,7 +80,10 @@ class Http2Listener {
   virtual void OnBodySent(Http2Stream& stream, size_t size) = 0;
   // A HEADERS frame left; `ends` when it has END_STREAM.
   virtual void OnHeadersSent(Http2Stream& stream, bool ends) = 0;
-  virtual void OnResetReceived() = 0;
+  // A stream was reset: by the peer, or by us because the peer broke the protocol on it.
+  virtual void OnResetForced() = 0;
+  // A frame begins that carries nothing of a call.
+  virtual void OnOverhead(Http2Overhead kind) = 0;
   virtual void OnPing(bool ack) = 0;
   virtual void OnGoAway(Http2Error error, std::string_view debug) = 0;
 
@@ -89,8 +95,9 @@ class Http2Session {
  public:
   enum class Side : uint8_t { kServer, kClient };
 
-  // Queues our SETTINGS (and the client's preface).
-  Http2Session(Side side, Http2Listener& listener);
+  // Queues our SETTINGS (and the client's preface). Server: a client that has read them and opens more than
+  // `streams_max` streams at once has broken the protocol.
+  Http2Session(Side side, Http2Listener& listener, uint32_t streams_max = std::numeric_limits<uint32_t>::max());
   ~Http2Session();
   Http2Session(const Http2Session&) = delete;
   Http2Session& operator=(const Http2Session&) = delete;
@@ -138,6 +145,7 @@ class Http2Session {
   size_t drain_limit_ = 0;
   Http2Stream* header_stream_ = nullptr;   // whose header block is being received
   bool header_first_ = false;              // and whether it is the first of its stream
+  bool data_empty_ = true;                 // of the DATA frame that is being received
   Side side_;
 };
 

@@ -71,7 +71,7 @@ def build_oracle():
     if shutil.which("go") is None:
         return False
     ORACLE.mkdir(parents=True, exist_ok=True)
-    built = subprocess.run(["go", "build", "-o", f"{ORACLE}/", "tool", "./load", "./walcheck", "./rawcall"], cwd=HERE, text=True,
+    built = subprocess.run(["go", "build", "-o", f"{ORACLE}/", "tool", "./load", "./walcheck", "./rawcall", "./h2spec"], cwd=HERE, text=True,
                            stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
     if built.returncode != 0:
         print(built.stdout)

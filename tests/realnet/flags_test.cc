@@ -212,7 +212,7 @@ TEST(OptionsTest, ImpossibleClustersAreRefusedInEtcdsWords) {
   for (const StartCase& expected : cases) {
     const absl::StatusOr<Options> options = MakeOptions(expected.values, {});
     ASSERT_TRUE(options.ok()) << options.status();
-    const absl::StatusOr<member::ServerOptions> server = MakeServerOptions(*options, false);
+    const absl::StatusOr<member::ServerOptions> server = MakeServerOptions(*options, false, 1'000);
     EXPECT_EQ(server.ok(), expected.error.empty()) << expected.error << server.status();
     EXPECT_THAT(std::string(server.status().message()), HasSubstr(expected.error));
   }
@@ -222,14 +222,62 @@ TEST(OptionsTest, ALogMakesTheInitialClusterMeaningless) {
   const absl::StatusOr<Options> options =
       MakeOptions({{"initial-cluster", "nonsense"}, {"initial-cluster-state", "existing"}}, {});
   ASSERT_TRUE(options.ok());
-  EXPECT_TRUE(MakeServerOptions(*options, true).ok());
+  EXPECT_TRUE(MakeServerOptions(*options, true, 1'000).ok());
+}
+
+TEST(OptionsTest, DurationsAreReadAsByGo) {
+  const std::pair<std::string_view, Duration> good[] = {{"0", {}},
+                                                        {"-0", {}},
+                                                        {"5s", Seconds(5)},
+                                                        {"2h0m0s", Seconds(7'200)},
+                                                        {"1.5h", Seconds(5'400)},
+                                                        {".5ms", Micros(500)},
+                                                        {"1.s", Seconds(1)},
+                                                        {"-3m", Seconds(-180)},
+                                                        {"+1ns", Nanos(1)},
+                                                        {"1\u00b5s", Micros(1)},
+                                                        {"0.3333333333333333333h", Nanos(1'199'999'999'999)},
+                                                        {"2562047h47m16.854775807s", Nanos(9'223'372'036'854'775'807)}};
+  for (const auto& [text, duration] : good) EXPECT_EQ(ParseDuration(text), duration) << text;
+  for (const std::string_view text :
+       {"", "-", "5", "s", "5x", ".s", "1..5s", "1s5", "2562047h47m16.854775808s", "99999999999999999999s"}) {
+    EXPECT_EQ(ParseDuration(text), std::nullopt) << text;
+  }
+}
+
+TEST(OptionsTest, ClientConnectionsFollowTheirFlags) {
+  const absl::StatusOr<Options> options = MakeOptions({{"max-concurrent-streams", "7"},
+                                                       {"grpc-keepalive-min-time", "1s"},
+                                                       {"grpc-keepalive-interval", "1m"},
+                                                       {"grpc-keepalive-timeout", "500ms"}},
+                                                      {});
+  ASSERT_TRUE(options.ok()) << options.status();
+  EXPECT_EQ(options->grpc.streams_max, 7u);
+  EXPECT_EQ(options->grpc.ping_interval_min, Seconds(1));
+  EXPECT_EQ(options->grpc.keepalive_interval, Seconds(60));
+  EXPECT_EQ(options->grpc.keepalive_timeout, Millis(500));
+  const std::vector<std::string> words = {"--max-concurrent-streams=4294967296"};
+  std::string error;
+  EXPECT_FALSE(ParseCommandLine(words, error).has_value());
+}
+
+TEST(OptionsTest, ClientsGetTheDescriptorsAboveTheReserve) {
+  const absl::StatusOr<Options> options = MakeOptions({}, {});
+  ASSERT_TRUE(options.ok());
+  const auto server = MakeServerOptions(*options, false, kDescriptorReserve + 1);
+  ASSERT_TRUE(server.ok()) << server.status();
+  EXPECT_EQ(server->client_connections_max, 1u);
+  const auto none = MakeServerOptions(*options, false, kDescriptorReserve);
+  ASSERT_FALSE(none.ok());
+  EXPECT_THAT(std::string(none.status().message()), HasSubstr("file descriptor limit"));
 }
 
 TEST(OptionsTest, EveryMemberComesToTheSameCluster) {
   const std::string cluster = "a=http://127.0.0.1:1,b=http://127.0.0.1:2,b=http://127.0.0.1:3";
   const auto make = [&](const std::string& name, const std::string& urls) {
     return MakeServerOptions(
-        *MakeOptions({{"name", name}, {"initial-cluster", cluster}, {"initial-advertise-peer-urls", urls}}, {}), false);
+        *MakeOptions({{"name", name}, {"initial-cluster", cluster}, {"initial-advertise-peer-urls", urls}}, {}), false,
+        1'000);
   };
   const auto a = make("a", "http://127.0.0.1:1");
   const auto b = make("b", "http://127.0.0.1:3,http://127.0.0.1:2");

@@ -29,6 +29,8 @@ class ClientTest : public testing::Test, private ClientListener, private ClientC
     client_.OnCallEnd(token_, nullptr, {.code = rpc::StatusCode::kUnavailable, .message = std::string(error)}, true);
   }
 
+  SimUniverse universe_{{.seed = 1, .endpoints = 1}};
+  Client client_;
   std::vector<EndpointId> tries_;
   std::vector<checker::Outcome> ended_;
   std::vector<checker::Answer> answers_;
@@ -51,8 +53,6 @@ class ClientTest : public testing::Test, private ClientListener, private ClientC
   void Cancel() override {}
   void EndTurn() override {}
 
-  SimUniverse universe_{{.seed = 1, .endpoints = 1}};
-  Client client_;
 };
 
 TEST_F(ClientTest, AReadThatIsUnavailableIsAskedOfTheNextMember) {

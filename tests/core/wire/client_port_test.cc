@@ -137,6 +137,55 @@ TEST(ClientPortTest, SilentConnectionIsClosed) {
   EXPECT_EQ(world.grpc.clock.armed(), 0u);
 }
 
+// A listening socket that notes whether it accepts.
+class FakeNetwork final : public Network {
+ public:
+  struct FakeAcceptor final : Acceptor {
+    explicit FakeAcceptor(bool& accepting) : accepting_(accepting) { accepting_ = true; }
+    Address Local() const override { return {.host = "127.0.0.1", .port = 7}; }
+    void PauseAccepting() override { accepting_ = false; }
+    void ResumeAccepting() override { accepting_ = true; }
+    bool& accepting_;
+  };
+  ListenResult Listen(const Address&, AcceptListener&) override {
+    return {.acceptor = std::make_unique<FakeAcceptor>(accepting)};
+  }
+  std::unique_ptr<Stream> Connect(const Address&, StreamListener&) override { return nullptr; }
+  void Resolve(const std::string&, uint16_t, ResolveListener&, uint64_t) override {}
+  bool accepting = false;
+};
+
+TEST(ClientPortTest, AtItsBoundOfConnectionsThePortStopsAcceptingUntilOneIsGone) {
+  PortWorld world;
+  world.port = std::make_unique<ClientPort>(world.grpc.clock, world.grpc.server.get(), world.http1.get(), 3);
+  FakeNetwork network;
+  Address local;
+  ASSERT_EQ(world.port->Listen(network, {.host = "127.0.0.1"}, local), IoError::kOk);
+  EXPECT_EQ(local.port, 7);
+  auto& undecided = world.Connect();
+  auto& http = world.Connect();
+  http.Write("GET /health HTTP/1.1\r\nHost: x\r\n\r\n");
+  world.Run();
+  EXPECT_TRUE(network.accepting);
+  auto& grpc = world.Connect();
+  grpc.Write("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n");
+  world.Run();
+  EXPECT_FALSE(network.accepting);
+  EXPECT_EQ(world.port->connection_count(), 3u);
+  for (GrpcWorld::Raw* one : {&undecided, &http, &grpc}) {
+    one->pair.Reset();
+    world.Run();
+    EXPECT_TRUE(network.accepting);
+    EXPECT_EQ(world.port->connection_count(), 2u);
+    world.Connect();
+    world.Run();
+    EXPECT_FALSE(network.accepting);
+  }
+  world.port->StopListening();
+  world.port.reset();  // the streams may outlive it
+  world.raws.back()->pair.Reset();
+}
+
 TEST(ClientPortTest, ConnectionThatEndsUndecidedIsForgotten) {
   PortWorld world;
   auto& gone = world.Connect();
@@ -245,6 +294,38 @@ TEST(Http1ServerTest, ChunkedBodyAndExpectContinue) {
   raw.Write("3\r\nabc\r\n2\r\nde\r\n0\r\n\r\n");
   world.Run(1);
   EXPECT_TRUE(raw.received.ends_with("\r\n\r\nabcde"));
+}
+
+TEST(Http1ServerTest, PipelinedRequestsBeforeAHalfCloseAreAllAnswered) {
+  for (const size_t segment : {size_t{1}, size_t{1'000}}) {
+    PortWorld world;
+    auto& raw = world.Connect();
+    const std::string request = "GET /health HTTP/1.1\r\nHost: x\r\n\r\n";
+    raw.Write(request + request + request + "GET /health HT");
+    raw.stream->CloseWrite();
+    world.Run(segment);
+    EXPECT_EQ(raw.received, Good(world) + Good(world) + Good(world));
+    EXPECT_TRUE(raw.ended);  // the fourth will never be whole
+    EXPECT_EQ(world.http1->connection_count(), 0u);
+  }
+}
+
+TEST(Http1ServerTest, SlowAnswersAfterAHalfCloseComeInOrder) {
+  PortWorld world;
+  auto& raw = world.Connect();
+  raw.Write("GET /slow HTTP/1.1\r\nHost: x\r\n\r\nGET /slow HTTP/1.1\r\nHost: x\r\n\r\n");
+  raw.stream->CloseWrite();
+  world.Run();
+  ASSERT_EQ(world.pages.slow.size(), 1u);
+  world.http1->Respond(world.pages.slow[0], {.body = "first"});
+  world.Run();
+  ASSERT_EQ(world.pages.slow.size(), 2u);
+  EXPECT_FALSE(raw.ended);
+  world.http1->Respond(world.pages.slow[1], {.body = "second"});
+  world.Run();
+  EXPECT_TRUE(raw.received.ends_with("second"));
+  EXPECT_TRUE(raw.ended);
+  EXPECT_EQ(world.pages.abandoned, 0);
 }
 
 TEST(Http1ServerTest, ClientThatLeavesAbandonsItsRequest) {

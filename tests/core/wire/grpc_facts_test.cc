@@ -1,9 +1,10 @@
 // What the gRPC port answers to each kind of request, field by field (etcd's behaviour, which is grpc-go's), and to bytes
 // that are none.
-#include "tests/core/wire/grpc_world.h"
-
 #include "absl/strings/str_format.h"
+#include "core/wire/gzip.h"
 #include "core/wire/http2_session.h"
+#include "tests/core/wire/grpc_world.h"
+#include "tests/core/wire/http2_frames.h"
 
 namespace detcd::wire {
 namespace {
@@ -15,7 +16,7 @@ class BareClient final : private Http2Listener {
  public:
   struct Exchange final : Http2Stream {
     std::string text;     // `:status=200;...` of each header block, `[5]` for body bytes, `end` or `reset N`
-    bool closed = false;
+    std::string body;
   };
 
   explicit BareClient(GrpcWorld& world) : world_(world), raw_(world.AddRaw()) { Pump(); }
@@ -42,6 +43,7 @@ class BareClient final : private Http2Listener {
     }
   }
 
+  const std::string& last_body() const { return exchanges_.back()->body; }
   Http2Session& session() { return session_; }
   bool ended() const { return raw_.ended; }
   std::string goaway;
@@ -54,6 +56,7 @@ class BareClient final : private Http2Listener {
   void OnHeadersEnd(Http2Stream&, bool) override {}
   void OnBody(Http2Stream& stream, std::string_view bytes) override {
     static_cast<Exchange&>(stream).text += absl::StrFormat("[%d]", bytes.size());
+    static_cast<Exchange&>(stream).body += bytes;
   }
   void OnRemoteEnd(Http2Stream& stream) override { static_cast<Exchange&>(stream).text += "end"; }
   void OnStreamClosed(Http2Stream& stream, Http2Error error) override {
@@ -64,7 +67,8 @@ class BareClient final : private Http2Listener {
   void OnBodyFramed(Http2Stream&) override {}
   void OnBodySent(Http2Stream&, size_t) override {}
   void OnHeadersSent(Http2Stream&, bool) override {}
-  void OnResetReceived() override {}
+  void OnResetForced() override {}
+  void OnOverhead(Http2Overhead) override {}
   void OnPing(bool) override {}
   void OnGoAway(Http2Error error, std::string_view debug) override {
     goaway = absl::StrFormat("%d %s", static_cast<uint32_t>(error), debug);
@@ -146,7 +150,8 @@ TEST(GrpcFactsTest, MalformedTimeoutIs400) {
            {"5", "transport: timeout string is too short: \"5\""},
            {"123456789S", "transport: timeout string is too long: \"123456789S\""},
            {"5x", "transport: timeout unit is not recognized: \"5x\""},
-           {"aS", "strconv.ParseInt: parsing \"a\": invalid syntax"}}) {
+           {"-1S", "strconv.ParseUint: parsing \"-1\": invalid syntax"},
+           {"aS", "strconv.ParseUint: parsing \"a\": invalid syntax"}}) {
     std::vector<Http2Header> headers = HeadersOf();
     headers.push_back({"grpc-timeout", value});
     EXPECT_EQ(client.Ask(headers, BodyOf(RangeOf("a"))), Refusal("400", 13, "malformed grpc-timeout: " + why));
@@ -166,6 +171,102 @@ TEST(GrpcFactsTest, EncodingsOtherThanIdentityAreRefused) {
   compressed[0] = 1;
   EXPECT_EQ(client.Ask(HeadersOf(), compressed),
             Refusal("200", 13, "grpc: compressed flag set with identity or empty encoding"));
+}
+
+std::string GzipBodyOf(std::string_view bytes) {
+  Gzip gzip;
+  std::string compressed;
+  gzip.Compress(bytes, compressed);
+  std::string body = std::string("\1\0\0", 3);
+  body.push_back(static_cast<char>(compressed.size() >> 8));
+  body.push_back(static_cast<char>(compressed.size() & 0xFF));
+  return body + compressed;
+}
+
+std::vector<Http2Header> GzipHeaders() {
+  std::vector<Http2Header> headers = HeadersOf();
+  headers.push_back({"grpc-encoding", "gzip"});
+  return headers;
+}
+
+TEST(GrpcFactsTest, GzipRequestIsTakenAndAnsweredInGzip) {
+  GrpcWorld world;
+  BareClient client(world);
+  for (const std::string& body : {GzipBodyOf(RangeOf("a").SerializeAsString()), BodyOf(RangeOf("a"))}) {
+    const std::string text = client.Ask(GzipHeaders(), body);
+    EXPECT_TRUE(text.starts_with(":status=200;content-type=application/grpc;grpc-encoding=gzip;[")) << text;
+    EXPECT_TRUE(text.ends_with("]grpc-status=0;grpc-message=;end")) << text;
+    const std::string answer = client.last_body();
+    ASSERT_EQ(answer[0], 1);
+    std::string plain;
+    Gzip gzip;
+    ASSERT_EQ(gzip.Decompress(std::string_view(answer).substr(5), 1'000, plain), Gzip::Result::kOk);
+    etcdserverpb::RangeResponse response;
+    ASSERT_TRUE(response.ParseFromString(plain));
+    EXPECT_EQ(response.ShortDebugString(), "kvs { key: \"a\" }");
+  }
+}
+
+TEST(GrpcFactsTest, ErrorsAndEmptyAnswersStayPlainForGzipClients) {
+  GrpcWorld world;
+  BareClient client(world);
+  world.service.on_message = [](auto& transport, auto call, auto&) {
+    transport.Finish(call, {rpc::StatusCode::kInvalidArgument, "etcdserver: key is not provided"});
+  };
+  EXPECT_EQ(client.Ask(GzipHeaders(), GzipBodyOf("")), Refusal("200", 3, "etcdserver: key is not provided"));
+  world.service.on_message = [](auto& transport, auto call, auto&) {
+    transport.Send(call, etcdserverpb::RangeResponse());
+    transport.Finish(call, {});
+  };
+  EXPECT_EQ(client.Ask(GzipHeaders(), GzipBodyOf("")),
+            ":status=200;content-type=application/grpc;grpc-encoding=gzip;[5]grpc-status=0;grpc-message=;end");
+}
+
+TEST(GrpcFactsTest, WrongGzipIsInternalAndABombIsExhaustion) {
+  GrpcWorld world;
+  BareClient client(world);
+  const std::string good = GzipBodyOf(RangeOf("a").SerializeAsString());
+  const auto with = [&](std::string_view payload) {
+    return std::string("\1\0\0\0", 4) + std::string(1, static_cast<char>(payload.size())) + std::string(payload);
+  };
+  const auto payload = std::string_view(good).substr(5);
+  EXPECT_EQ(client.Ask(GzipHeaders(), with("")), Refusal("200", 13, "grpc: failed to decompress the message: EOF"));
+  EXPECT_EQ(client.Ask(GzipHeaders(), with("garbage")),
+            Refusal("200", 13, "grpc: failed to decompress the message: unexpected EOF"));
+  EXPECT_EQ(client.Ask(GzipHeaders(), with("no gzip at all")),
+            Refusal("200", 13, "grpc: failed to decompress the message: gzip: invalid header"));
+  EXPECT_EQ(client.Ask(GzipHeaders(), with(payload.substr(0, payload.size() - 4))),
+            Refusal("200", 13, "grpc: failed to read decompressed data: unexpected EOF"));
+  std::string wrong_sum(payload);
+  wrong_sum[wrong_sum.size() - 8] ^= 1;
+  EXPECT_EQ(client.Ask(GzipHeaders(), with(wrong_sum)),
+            Refusal("200", 13, "grpc: failed to read decompressed data: gzip: invalid checksum"));
+  EXPECT_EQ(client.Ask(GzipHeaders(), GzipBodyOf(std::string(kReceiveBytesMax + 1, '\0'))),
+            Refusal("200", 8, "grpc: received message after decompression larger than max 2097152"));
+  EXPECT_EQ(client.Ask(GzipHeaders(), std::string("\2\0\0\0\0", 5)),
+            Refusal("200", 13, "grpc: received unexpected payload format 2"));
+  EXPECT_TRUE(world.service.live.empty());
+}
+
+TEST(GrpcFactsTest, TextsOfErrorsAreUtf8WhateverTheyQuote) {
+  GrpcWorld world;
+  BareClient client(world);
+  EXPECT_EQ(client.Ask(HeadersOf("/\xFF\xC3\xA9.B/C"), ""), Refusal("200", 12, "unknown service %EF%BF%BD%C3%A9.B"));
+}
+
+TEST(GrpcFactsTest, TrailersOfAClientEndItsRequestAndMayBeWrong) {
+  GrpcWorld world;
+  auto& raw = world.AddRaw();
+  const std::string message = Encode(FrameType::kData, 0, 1, BodyOf(RangeOf("a")));
+  raw.Write(Hello() + OpenCall(1) + message +
+            Encode(FrameType::kHeaders, kEndHeaders | kEndStream, 1, Field("x", "y")));
+  world.Run();
+  EXPECT_EQ(CountOf(Decode(raw.received), FrameType::kData), 1u);
+  raw.Write(OpenCall(3) + Encode(FrameType::kHeaders, kEndHeaders | kEndStream, 3, Field(":path", "y")));
+  world.Run();
+  const std::vector<Frame> frames = Decode(raw.received);
+  ASSERT_EQ(CountOf(frames, FrameType::kReset), 1u);
+  EXPECT_EQ(frames.back().payload, Number(1));
 }
 
 TEST(GrpcFactsTest, UnaryCallWithoutAWholeMessageEndsInEof) {

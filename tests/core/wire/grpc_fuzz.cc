@@ -1,5 +1,6 @@
-// libFuzzer: bytes of one client into the client port. The first byte says how they are cut. Nothing may crash, leak or
-// stay open.
+// libFuzzer: bytes of one client into a client port with small bounds. The first byte says how they are cut, and with
+// its highest bit that the server says goodbye half-way. Nothing may crash, leak, be kept beyond its bound, or stay
+// open.
 #include <cstddef>
 #include <cstdint>
 #include <memory>
@@ -46,14 +47,20 @@ class Sink final : public StreamListener {
   void OnClosed(IoError) override {}
 };
 
-void Run(std::string_view bytes, size_t segment) {
+constexpr GrpcOptions kOptions = {.streams_max = 20,
+                                  .ping_interval_min = Millis(1),
+                                  .keepalive_interval = Seconds(2),
+                                  .keepalive_timeout = Seconds(1),
+                                  .client_bytes_max = 100'000};
+
+void Run(std::string_view bytes, size_t segment, bool goodbye) {
   ManualClock clock;
   ManualEvents events;
   EchoService service;
   EchoPages pages;
   StreamPair pair;
   Sink sink;
-  GrpcServer grpc(clock, events, service);
+  GrpcServer grpc(clock, events, service, kOptions);
   Http1Server http1(clock, pages);
   ClientPort port(clock, &grpc, &http1);
   auto client = pair.TakeEnd(0);
@@ -61,7 +68,11 @@ void Run(std::string_view bytes, size_t segment) {
   port.OnAccept(pair.TakeEnd(1));
   pair.Connect();
   const Bytes piece = Bytes::Copy(bytes);
-  if (!piece.empty()) client->Write({&piece, 1});
+  const size_t half = goodbye ? piece.size() / 2 : piece.size();
+  const auto write = [&](const Bytes& part) {
+    if (!part.empty()) client->Write({&part, 1});
+  };
+  write(piece.Slice(0, half));
   const auto run = [&] {
     for (bool any = true; any;) {
       any = events.RunOne();
@@ -69,14 +80,25 @@ void Run(std::string_view bytes, size_t segment) {
       grpc.EndTurn();
       any |= pair.Deliver(1, segment);
       any |= pair.Deliver(0);
+      // One turn's input may lie above the bound until the turn is over.
+      CHECK(grpc.held() <= kOptions.client_bytes_max);
     }
   };
   run();
-  clock.Advance(Seconds(1));
-  run();
+  if (goodbye) {
+    grpc.Shutdown();
+    write(piece.Slice(half, piece.size() - half));
+    run();
+  }
+  for (int second = 0; second < 3; ++second) {
+    clock.Advance(Seconds(1));
+    run();
+  }
   client->CloseWrite();
   run();
   CHECK(service.open == 0);
+  CHECK(grpc.held() == 0);
+  CHECK(port.connection_count() == 0);
   CHECK(pair.gone(1));
 }
 
@@ -85,6 +107,6 @@ void Run(std::string_view bytes, size_t segment) {
 
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
-  detcd::wire::Run({reinterpret_cast<const char*>(data + 1), size - 1}, size_t{data[0]} + 1);
+  detcd::wire::Run({reinterpret_cast<const char*>(data + 1), size - 1}, size_t{data[0]} % 128 + 1, data[0] >= 128);
   return 0;
 }

@@ -77,7 +77,10 @@ class GrpcWorld {
     bool ended = false;
   };
 
-  GrpcWorld() : server(std::make_unique<GrpcServer>(clock, events, service)) { service.on_message = AnswerAll; }
+  explicit GrpcWorld(const GrpcOptions& options = {})
+      : server(std::make_unique<GrpcServer>(clock, events, service, options)) {
+    service.on_message = AnswerAll;
+  }
   ~GrpcWorld();
 
   Client& AddClient(size_t room = std::numeric_limits<size_t>::max());

@@ -89,7 +89,7 @@ void OrderTies(const TxnRequest& request, TxnResponse& response) {
 // The first message in the body of a broken call; empty when there is none.
 std::string FirstMessage(std::string_view body) {
   std::string first;
-  wire::MessageReader().Feed(body, body.size(), [&](std::string_view message) {
+  wire::MessageReader().Feed(body, body.size(), false, [&](std::string_view message) {
     first = std::string(message);
     return false;
   });
