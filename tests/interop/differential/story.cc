@@ -49,12 +49,14 @@ int RemovePart(Message& message, int index) {
 std::optional<Story> Shrink(std::vector<ApiCall> calls, const Replay& replay) {
   std::optional<Difference> difference = replay(calls);
   if (!difference.has_value()) return std::nullopt;
+  calls.resize(difference->index + 1);
   Story story{std::move(calls), *std::move(difference)};
   int tries = 0;
   auto keep = [&](std::vector<ApiCall> smaller) {
     if (++tries > kTriesMax) return false;
     std::optional<Difference> again = replay(smaller);
     if (!again.has_value()) return false;
+    smaller.resize(again->index + 1);
     story = Story{std::move(smaller), *std::move(again)};
     return true;
   };
@@ -68,7 +70,7 @@ std::optional<Story> Shrink(std::vector<ApiCall> calls, const Replay& replay) {
     }
   }
   for (size_t at = story.calls.size(); at-- > 0;) {
-    for (int part = 0; story.calls[at].request != nullptr;) {
+    for (int part = 0; at < story.calls.size() && story.calls[at].request != nullptr;) {
       std::shared_ptr<Message> request(story.calls[at].request->New());
       request->CopyFrom(*story.calls[at].request);
       if (RemovePart(*request, part) >= 0) break;

@@ -10,8 +10,7 @@
 
 namespace detcd::differential {
 
-// Replays calls on servers that hold the same, and says how they differed at the last of them; nullopt when they did not
-// differ, or did so before.
+// Replays calls on servers that hold the same, and says how they first differed; nullopt when they did not.
 using Replay = std::function<std::optional<Difference>(const std::vector<testing::ApiCall>& calls)>;
 
 struct Story {
@@ -19,8 +18,8 @@ struct Story {
   Difference difference;
 };
 
-// Drops calls, then parts of requests, while the last call is still answered differently. nullopt: `calls` itself is not,
-// when it is tried again.
+// Drops calls, then parts of requests, while there is still a call that is answered differently. nullopt: there is none
+// when `calls` itself is tried again.
 std::optional<Story> Shrink(std::vector<testing::ApiCall> calls, const Replay& replay);
 
 // The calls, numbered, then both answers.
