@@ -121,21 +121,39 @@ class SequenceWriter {
         if (draw < 2) return WriteCompaction();
         if (draw < 4) return WriteHash();
         break;
-      case Theme::kMixed: case Theme::kBroken: case Theme::kLarge:
+      case Theme::kMixed:
+      case Theme::kBroken:
+      case Theme::kLarge:
         break;
     }
     switch (random_.Below(20)) {
-      case 0: case 1: case 2: case 3: case 4: case 5: case 6:
+      case 0:
+      case 1:
+      case 2:
+      case 3:
+      case 4:
+      case 5:
+      case 6:
         return Make<PutRequest>(Method::kPut, [&](PutRequest& put) { WritePut(put); });
-      case 7: case 8: case 9:
+      case 7:
+      case 8:
+      case 9:
         return Make<DeleteRangeRequest>(Method::kDeleteRange, [&](DeleteRangeRequest& del) { WriteDelete(del); });
-      case 10: case 11: case 12: case 13:
+      case 10:
+      case 11:
+      case 12:
+      case 13:
         return Make<RangeRequest>(Method::kRange, [&](RangeRequest& range) { WriteRange(range); });
-      case 14: case 15: case 16:
+      case 14:
+      case 15:
+      case 16:
         return Make<TxnRequest>(Method::kTxn, [&](TxnRequest& txn) { WriteTxn(txn, 1); });
-      case 17: return WriteStream();
-      case 18: return WriteCompaction();
-      default: return WriteHash();
+      case 17:
+        return WriteStream();
+      case 18:
+        return WriteCompaction();
+      default:
+        return WriteHash();
     }
   }
 
@@ -150,19 +168,26 @@ class SequenceWriter {
 
   std::string Key() {
     if (!Chance(5)) return absl::StrFormat("k%02d", random_.Below(key_count_));
-    const std::string odd[] = {"",     kNul,        kNul + kNul, kNul + "a", "a",         "a" + kNul, "aa",  "b",
-                               "\xff", "\xff\xff", "\xc3\xa9",  "k",        "k00" + kNul, "k0",       "l",   "registry/pods/x"};
+    const std::string odd[] = {"",           kNul, kNul + kNul, kNul + "a",       "a",        "a" + kNul,
+                               "aa",         "b",  "\xff",      "\xff\xff",       "\xc3\xa9", "k",
+                               "k00" + kNul, "k0", "l",         "registry/pods/x"};
     return odd[random_.Below(std::size(odd))];
   }
 
   // The end of a range that starts at `key`: none, open, or above, at or below the key.
   std::string End(const std::string& key) {
     switch (random_.Below(7)) {
-      case 0: case 1: return "";
-      case 2: return kNul;
-      case 3: return key;
-      case 4: return key + kNul;
-      default: return Key();
+      case 0:
+      case 1:
+        return "";
+      case 2:
+        return kNul;
+      case 3:
+        return key;
+      case 4:
+        return key + kNul;
+      default:
+        return Key();
     }
   }
 
@@ -181,24 +206,40 @@ class SequenceWriter {
 
   int64_t Revision() {
     switch (random_.Below(16)) {
-      case 0: return One<int64_t>({-1, 1, 2, 3});
-      case 1: return One<int64_t>({kMin, kMax, -2, 1'000'000});
-      case 2: case 3: return kFromCompacted + static_cast<int64_t>(random_.Below(3)) - 1;
-      case 4: case 5: return kFromHead + 1 - static_cast<int64_t>(random_.Below(3));
-      case 6: case 7: case 8: return kFromHead - static_cast<int64_t>(random_.Below(25));
-      default: return 0;
+      case 0:
+        return One<int64_t>({-1, 1, 2, 3});
+      case 1:
+        return One<int64_t>({kMin, kMax, -2, 1'000'000});
+      case 2:
+      case 3:
+        return kFromCompacted + static_cast<int64_t>(random_.Below(3)) - 1;
+      case 4:
+      case 5:
+        return kFromHead + 1 - static_cast<int64_t>(random_.Below(3));
+      case 6:
+      case 7:
+      case 8:
+        return kFromHead - static_cast<int64_t>(random_.Below(25));
+      default:
+        return 0;
     }
   }
 
   int64_t Limit() {
     const auto keys = static_cast<int64_t>(key_count_);
     switch (random_.Below(8)) {
-      case 0: return 1;
-      case 1: return One<int64_t>({-1, kMin, kMax});
-      case 2: return keys;
-      case 3: return One<int64_t>({keys - 1, keys + 1, 2, 10, 11});
-      case 4: return static_cast<int64_t>(random_.Below(key_count_ + 1));
-      default: return 0;
+      case 0:
+        return 1;
+      case 1:
+        return One<int64_t>({-1, kMin, kMax});
+      case 2:
+        return keys;
+      case 3:
+        return One<int64_t>({keys - 1, keys + 1, 2, 10, 11});
+      case 4:
+        return static_cast<int64_t>(random_.Below(key_count_ + 1));
+      default:
+        return 0;
     }
   }
 
@@ -216,13 +257,15 @@ class SequenceWriter {
     if (Chance(2)) {
       del.set_key(Key());
     } else {
-      SetRange([&](std::string key) { del.set_key(std::move(key)); }, [&](std::string end) { del.set_range_end(std::move(end)); });
+      SetRange([&](std::string key) { del.set_key(std::move(key)); },
+               [&](std::string end) { del.set_range_end(std::move(end)); });
     }
     del.set_prev_kv(Chance(2));
   }
 
   void WriteRange(RangeRequest& range) {
-    SetRange([&](std::string key) { range.set_key(std::move(key)); }, [&](std::string end) { range.set_range_end(std::move(end)); });
+    SetRange([&](std::string key) { range.set_key(std::move(key)); },
+             [&](std::string end) { range.set_range_end(std::move(end)); });
     range.set_revision(Revision());
     range.set_limit(Limit());
     if (Chance(3)) {
@@ -266,12 +309,23 @@ class SequenceWriter {
     int target = static_cast<int>(compare.target());
     if (Chance(12)) target = static_cast<int>(random_.Below(6));
     switch (target) {
-      case Compare::VERSION: compare.set_version(Chance(10) ? -1 : static_cast<int64_t>(random_.Below(4))); break;
-      case Compare::CREATE: compare.set_create_revision(Revision()); break;
-      case Compare::MOD: compare.set_mod_revision(Revision()); break;
-      case Compare::VALUE: compare.set_value(Value()); break;
-      case Compare::LEASE: compare.set_lease(One<int64_t>({0, 1, -1})); break;
-      default: break;
+      case Compare::VERSION:
+        compare.set_version(Chance(10) ? -1 : static_cast<int64_t>(random_.Below(4)));
+        break;
+      case Compare::CREATE:
+        compare.set_create_revision(Revision());
+        break;
+      case Compare::MOD:
+        compare.set_mod_revision(Revision());
+        break;
+      case Compare::VALUE:
+        compare.set_value(Value());
+        break;
+      case Compare::LEASE:
+        compare.set_lease(One<int64_t>({0, 1, -1}));
+        break;
+      default:
+        break;
     }
   }
 
@@ -345,14 +399,19 @@ class SequenceWriter {
   }
 
   void WriteHash() {
-    Make<etcdserverpb::HashKVRequest>(Method::kHashKV, [&](etcdserverpb::HashKVRequest& hash) { hash.set_revision(Revision()); });
+    Make<etcdserverpb::HashKVRequest>(Method::kHashKV,
+                                      [&](etcdserverpb::HashKVRequest& hash) { hash.set_revision(Revision()); });
   }
 
   void WriteOther() {
     switch (random_.Below(8)) {
-      case 0: return Make<etcdserverpb::StatusRequest>(Method::kStatus, [](auto&) {});
-      case 1: return Make<etcdserverpb::MemberListRequest>(Method::kMemberList, [&](auto& list) { list.set_linearizable(Chance(2)); });
-      case 2: case 3:
+      case 0:
+        return Make<etcdserverpb::StatusRequest>(Method::kStatus, [](auto&) {});
+      case 1:
+        return Make<etcdserverpb::MemberListRequest>(Method::kMemberList,
+                                                     [&](auto& list) { list.set_linearizable(Chance(2)); });
+      case 2:
+      case 3:
         return Make<etcdserverpb::AlarmRequest>(Method::kAlarm, [&](etcdserverpb::AlarmRequest& alarm) {
           alarm.set_memberid(One<uint64_t>({0, 1}));
           alarm.set_alarm(static_cast<etcdserverpb::AlarmType>(One<int>({0, 0, 1, 2, 3, -1})));
@@ -364,12 +423,14 @@ class SequenceWriter {
         return Make<etcdserverpb::MoveLeaderRequest>(Method::kMoveLeader, [&](etcdserverpb::MoveLeaderRequest& move) {
           move.set_targetid(One<uint64_t>({0, 1, std::numeric_limits<uint64_t>::max()}));
         });
-      case 5: return Make<grpc::health::v1::HealthListRequest>(Method::kHealthList, [](auto&) {});
+      case 5:
+        return Make<grpc::health::v1::HealthListRequest>(Method::kHealthList, [](auto&) {});
       default:
-        return Make<grpc::health::v1::HealthCheckRequest>(Method::kHealthCheck, [&](grpc::health::v1::HealthCheckRequest& check) {
-          const std::string services[] = {"", "etcdserverpb.KV", "no.such", "etcdserverpb.Watch"};
-          check.set_service(services[random_.Below(std::size(services))]);
-        });
+        return Make<grpc::health::v1::HealthCheckRequest>(
+            Method::kHealthCheck, [&](grpc::health::v1::HealthCheckRequest& check) {
+              const std::string services[] = {"", "etcdserverpb.KV", "no.such", "etcdserverpb.Watch"};
+              check.set_service(services[random_.Below(std::size(services))]);
+            });
     }
   }
 
@@ -416,8 +477,8 @@ class SequenceWriter {
 
   static std::string Framed(std::string_view message, char flag = 0) {
     const auto size = static_cast<uint32_t>(message.size());
-    std::string frame = {flag, static_cast<char>(size >> 24), static_cast<char>(size >> 16), static_cast<char>(size >> 8),
-                         static_cast<char>(size)};
+    std::string frame = {flag, static_cast<char>(size >> 24), static_cast<char>(size >> 16),
+                         static_cast<char>(size >> 8), static_cast<char>(size)};
     return frame.append(message);
   }
 
@@ -452,21 +513,35 @@ class SequenceWriter {
     std::string message = Encoded(method);
     const std::string path(rpc::Info(method).path);
     switch (random_.Below(12)) {
-      case 0: return WriteUnknownPath(Framed(message));
-      case 1: return AddBroken(method, path, "");
-      case 2: return AddBroken(method, path, Framed(message).substr(0, Between(1, 4)));
-      case 3: return AddBroken(method, path, Framed(message + "tail").substr(0, 5 + random_.Below(message.size() + 3)));
-      case 4: return AddBroken(method, path, Framed(message, One<char>({1, 2, '\xff'})));
-      case 5: return AddBroken(method, path, Framed(message) + Framed(message));
-      case 6: return AddBroken(method, path, Framed(message).append(Between(1, 4), '\0'));
+      case 0:
+        return WriteUnknownPath(Framed(message));
+      case 1:
+        return AddBroken(method, path, "");
+      case 2:
+        return AddBroken(method, path, Framed(message).substr(0, Between(1, 4)));
+      case 3:
+        return AddBroken(method, path, Framed(message + "tail").substr(0, 5 + random_.Below(message.size() + 3)));
+      case 4:
+        return AddBroken(method, path, Framed(message, One<char>({1, 2, '\xff'})));
+      case 5:
+        return AddBroken(method, path, Framed(message) + Framed(message));
+      case 6:
+        return AddBroken(method, path, Framed(message).append(Between(1, 4), '\0'));
       case 7: {  // fields nobody knows, at the end
-        const std::string fields[] = {std::string("\x98\x06\x01", 3), std::string("\xa2\x06\x01x", 4), std::string("\xa5\x06" "1234", 6),
-                                      std::string("\xa1\x06" "12345678", 10), std::string("\xa3\x06\xa4\x06", 4)};
+        const std::string fields[] = {std::string("\x98\x06\x01", 3), std::string("\xa2\x06\x01x", 4),
+                                      std::string("\xa5\x06"
+                                                  "1234",
+                                                  6),
+                                      std::string("\xa1\x06"
+                                                  "12345678",
+                                                  10),
+                                      std::string("\xa3\x06\xa4\x06", 4)};
         return AddBroken(method, path, Framed(message + fields[random_.Below(std::size(fields))]));
       }
       case 8: {  // what no parser may take
-        const std::string fields[] = {std::string("\x00\x01", 2), std::string("\x0a\x7f", 2), std::string("\x0a", 1), std::string("\xa3\x06", 2),
-                                      std::string("\xa4\x06", 2), std::string("\x0e\x01", 2), std::string(11, '\xff')};
+        const std::string fields[] = {
+            std::string("\x00\x01", 2), std::string("\x0a\x7f", 2), std::string("\x0a", 1), std::string("\xa3\x06", 2),
+            std::string("\xa4\x06", 2), std::string("\x0e\x01", 2), std::string(11, '\xff')};
         return AddBroken(method, path, Framed(message + fields[random_.Below(std::size(fields))]));
       }
       default:
@@ -476,8 +551,16 @@ class SequenceWriter {
   }
 
   void WriteUnknownPath(std::string body) {
-    const std::string paths[] = {"/etcdserverpb.KV/Nothing", "/etcdserverpb.Nothing/Range", "/etcdserverpb.KV/range", "/", "/x", "//",
-                                 "/etcdserverpb.KV/Range/", "/etcdserverpb.KV/", "/a/b/c", "/KV/Range",
+    const std::string paths[] = {"/etcdserverpb.KV/Nothing",
+                                 "/etcdserverpb.Nothing/Range",
+                                 "/etcdserverpb.KV/range",
+                                 "/",
+                                 "/x",
+                                 "//",
+                                 "/etcdserverpb.KV/Range/",
+                                 "/etcdserverpb.KV/",
+                                 "/a/b/c",
+                                 "/KV/Range",
                                  "/grpc.reflection.v1.ServerReflection/ServerReflectionInfo"};
     AddBroken(Method::kRange, paths[random_.Below(std::size(paths))], std::move(body));
   }
@@ -486,8 +569,12 @@ class SequenceWriter {
     for (uint64_t i = Between(1, 3); i > 0; --i) {
       const size_t at = random_.Below(message.size() + 1);
       switch (random_.Below(4)) {
-        case 0: message.insert(at, 1, static_cast<char>(random_.Below(256))); break;
-        case 1: message.resize(at); break;
+        case 0:
+          message.insert(at, 1, static_cast<char>(random_.Below(256)));
+          break;
+        case 1:
+          message.resize(at);
+          break;
         case 2:
           if (at < message.size()) message.erase(at, 1);
           break;
@@ -505,7 +592,8 @@ class SequenceWriter {
 
 int64_t Resolved(const SeenRevisions& seen, int64_t number) {
   if (number >= kFromHead - kFromSpan && number <= kFromHead + kFromSpan) return seen.head + (number - kFromHead);
-  if (number >= kFromCompacted - kFromSpan && number <= kFromCompacted + kFromSpan) return seen.compacted + (number - kFromCompacted);
+  if (number >= kFromCompacted - kFromSpan && number <= kFromCompacted + kFromSpan)
+    return seen.compacted + (number - kFromCompacted);
   return number;
 }
 
@@ -514,7 +602,8 @@ int64_t Resolved(const SeenRevisions& seen, int64_t number) {
 void SeenRevisions::See(const google::protobuf::Message& request, const google::protobuf::Message& response) {
   const google::protobuf::FieldDescriptor* field = response.GetDescriptor()->FindFieldByName("header");
   if (field == nullptr || !response.GetReflection()->HasField(response, field)) return;
-  const auto& header = static_cast<const etcdserverpb::ResponseHeader&>(response.GetReflection()->GetMessage(response, field));
+  const auto& header =
+      static_cast<const etcdserverpb::ResponseHeader&>(response.GetReflection()->GetMessage(response, field));
   head = std::max(head, header.revision());
   if (request.GetDescriptor() == etcdserverpb::CompactionRequest::descriptor()) {
     compacted = static_cast<const etcdserverpb::CompactionRequest&>(request).revision();
@@ -559,7 +648,8 @@ std::string Describe(const google::protobuf::Message& message) {
 
 std::string Describe(const ApiCall& call) {
   if (call.request != nullptr) {
-    return absl::StrFormat("%s{%s}%s", rpc::Info(call.method).name, Describe(*call.request), call.has_leader ? " hasleader" : "");
+    return absl::StrFormat("%s{%s}%s", rpc::Info(call.method).name, Describe(*call.request),
+                           call.has_leader ? " hasleader" : "");
   }
   std::string bytes = absl::CHexEscape(call.body.substr(0, 2 * kDescribedBytesMax));
   return absl::StrFormat("%s \"%s\"%s", call.path, bytes, call.body.size() > 2 * kDescribedBytesMax ? "..." : "");

@@ -26,10 +26,10 @@ inline constexpr int64_t kFromCompacted = int64_t{1} << 51;
 inline constexpr int64_t kFromSpan = 1'000;
 
 struct ApiCall {
-  rpc::Method method = rpc::Method::kRange;  // of the request and the responses
+  rpc::Method method = rpc::Method::kRange;                  // of the request and the responses
   std::shared_ptr<const google::protobuf::Message> request;  // null: a broken call, sent as the bytes below
-  std::string path;  // of a broken call
-  std::string body;  // of a broken call: frames and all
+  std::string path;                                          // of a broken call
+  std::string body;                                          // of a broken call: frames and all
   bool has_leader = false;
 };
 
@@ -37,8 +37,8 @@ struct ApiCall {
 struct SeenRevisions {
   int64_t head = 1;
   int64_t compacted = 0;  // of the last compaction that succeeded
-  // Of transactions that may have deleted a key and put it again, through an open end. An etcd 3.7.3 that is compacted at
-  // just such a revision ends when it reads the key: compactions are resolved to the next one.
+  // Of transactions that may have deleted a key and put it again, through an open end. An etcd 3.7.3 that is compacted
+  // at just such a revision ends when it reads the key: compactions are resolved to the next one.
   std::set<int64_t> reborn;
 
   // Takes note of `response`, the good answer to `request`.

@@ -50,7 +50,8 @@ std::optional<InternalRaftRequest> Proposal(const testing::ApiCall& call, const 
 RC_GTEST_PROP(ApplyProperty, AnsweringChangesNothingAndRevisionsOnlyRise, (uint64_t seed)) {
   Everybody everybody;
   mvcc::Store stores[2];
-  ApplyState answering{.store = stores[0], .members = {}, .cluster_version = {}, .applied_index = {}, .applied_term = {}};
+  ApplyState answering{
+      .store = stores[0], .members = {}, .cluster_version = {}, .applied_index = {}, .applied_term = {}};
   ApplyState silent{.store = stores[1], .members = {}, .cluster_version = {}, .applied_index = {}, .applied_term = {}};
   testing::SeenRevisions seen;
   for (const testing::ApiCall& call : testing::DrawApiSequence(seed)) {
@@ -80,7 +81,8 @@ RC_GTEST_PROP(ApplyProperty, AnsweringChangesNothingAndRevisionsOnlyRise, (uint6
     const int64_t steps = stores[0].revision().value - before.value;
     RC_ASSERT(steps == 0 || (steps == 1 && answered->error == ApiError::kOk && call.method != Method::kCompact));
     if (answered->response != nullptr) seen.See(request, *answered->response);
-    RC_ASSERT(call.method == Method::kCompact || answered->response == nullptr || seen.head == stores[0].revision().value);
+    RC_ASSERT(call.method == Method::kCompact || answered->response == nullptr ||
+              seen.head == stores[0].revision().value);
   }
 }
 

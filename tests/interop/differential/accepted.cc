@@ -40,19 +40,27 @@ std::string AcceptedDifferences::Load(const std::string& path) {
     fresh = false;
     Entry& entry = entries_.back();
     try {
-      if (word == "name") entry.name = text;
-      else if (word == "request") entry.request = std::regex(text);
-      else if (word == "etcd") entry.etcd = std::regex(text);
-      else if (word == "detcd") entry.detcd = std::regex(text);
-      else if (word == "joined" && text == "equal") entry.joined = true;
-      else if (word == "why") entry.why = text;
-      else return absl::StrFormat("%s:%d: cannot use `%s`", path, number, line);
+      if (word == "name")
+        entry.name = text;
+      else if (word == "request")
+        entry.request = std::regex(text);
+      else if (word == "etcd")
+        entry.etcd = std::regex(text);
+      else if (word == "detcd")
+        entry.detcd = std::regex(text);
+      else if (word == "joined" && text == "equal")
+        entry.joined = true;
+      else if (word == "why")
+        entry.why = text;
+      else
+        return absl::StrFormat("%s:%d: cannot use `%s`", path, number, line);
     } catch (const std::regex_error& error) {
       return absl::StrFormat("%s:%d: no pattern: %s", path, number, error.what());
     }
   }
   for (const Entry& entry : entries_) {
-    if (entry.name.empty() || entry.why.empty()) return absl::StrFormat("%s: entry `%s` wants name and why", path, entry.name);
+    if (entry.name.empty() || entry.why.empty())
+      return absl::StrFormat("%s: entry `%s` wants name and why", path, entry.name);
   }
   return "";
 }
@@ -60,7 +68,9 @@ std::string AcceptedDifferences::Load(const std::string& path) {
 bool AcceptedDifferences::Accept(const testing::ApiCall& call, const Answer& etcd, const Answer& detcd) {
   const std::string request = testing::Describe(call);
   for (Entry& entry : entries_) {
-    if (!Found(entry.etcd, StatusText(etcd)) || !Found(entry.detcd, StatusText(detcd)) || !Found(entry.request, request)) continue;
+    if (!Found(entry.etcd, StatusText(etcd)) || !Found(entry.detcd, StatusText(detcd)) ||
+        !Found(entry.request, request))
+      continue;
     if (entry.joined && (!HasLargePart(etcd) || FullText(Joined(etcd)) != FullText(Joined(detcd)))) continue;
     ++entry.matched;
     return true;

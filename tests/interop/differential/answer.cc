@@ -44,11 +44,16 @@ void BlankTerms(Message& message) {
 // Two pairs that the sort of `request` does not tell apart. With keys_only the values are gone: all may be equal then.
 bool Tied(const RangeRequest& request, const mvccpb::KeyValue& a, const mvccpb::KeyValue& b) {
   switch (request.sort_target()) {
-    case RangeRequest::VERSION: return a.version() == b.version();
-    case RangeRequest::CREATE: return a.create_revision() == b.create_revision();
-    case RangeRequest::MOD: return a.mod_revision() == b.mod_revision();
-    case RangeRequest::VALUE: return request.keys_only() || a.value() == b.value();
-    default: return false;
+    case RangeRequest::VERSION:
+      return a.version() == b.version();
+    case RangeRequest::CREATE:
+      return a.create_revision() == b.create_revision();
+    case RangeRequest::MOD:
+      return a.mod_revision() == b.mod_revision();
+    case RangeRequest::VALUE:
+      return request.keys_only() || a.value() == b.value();
+    default:
+      return false;
   }
 }
 
@@ -64,11 +69,20 @@ void OrderTies(const RangeRequest& request, RangeResponse& response) {
       for (auto pair = begin; pair != end; ++pair) {
         mvccpb::KeyValue kept;
         switch (request.sort_target()) {
-          case RangeRequest::VERSION: kept.set_version(pair->version()); break;
-          case RangeRequest::CREATE: kept.set_create_revision(pair->create_revision()); break;
-          case RangeRequest::MOD: kept.set_mod_revision(pair->mod_revision()); break;
-          case RangeRequest::VALUE: kept.set_value(pair->value()); break;
-          default: break;
+          case RangeRequest::VERSION:
+            kept.set_version(pair->version());
+            break;
+          case RangeRequest::CREATE:
+            kept.set_create_revision(pair->create_revision());
+            break;
+          case RangeRequest::MOD:
+            kept.set_mod_revision(pair->mod_revision());
+            break;
+          case RangeRequest::VALUE:
+            kept.set_value(pair->value());
+            break;
+          default:
+            break;
         }
         *pair = kept;
       }
@@ -81,7 +95,8 @@ void OrderTies(const TxnRequest& request, TxnResponse& response) {
   const auto& ops = response.succeeded() ? request.success() : request.failure();
   for (int i = 0; i < std::min(ops.size(), response.responses_size()); ++i) {
     etcdserverpb::ResponseOp& op = *response.mutable_responses(i);
-    if (ops[i].has_request_range() && op.has_response_range()) OrderTies(ops[i].request_range(), *op.mutable_response_range());
+    if (ops[i].has_request_range() && op.has_response_range())
+      OrderTies(ops[i].request_range(), *op.mutable_response_range());
     if (ops[i].has_request_txn() && op.has_response_txn()) OrderTies(ops[i].request_txn(), *op.mutable_response_txn());
   }
 }
@@ -156,7 +171,8 @@ std::string BriefText(const Answer& answer) {
   std::string text;
   for (const std::unique_ptr<Message>& response : answer.responses) {
     std::string one = testing::Describe(*response);
-    if (one.size() > kLineBytesMax) one = absl::StrFormat("%s... (%d bytes encoded)", one.substr(0, kLineBytesMax), response->ByteSizeLong());
+    if (one.size() > kLineBytesMax)
+      one = absl::StrFormat("%s... (%d bytes encoded)", one.substr(0, kLineBytesMax), response->ByteSizeLong());
     text += "{" + one + "}\n";
   }
   return text + StatusText(answer);

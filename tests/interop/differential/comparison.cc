@@ -9,12 +9,14 @@ namespace {
 
 constexpr Duration kTurnWaitMax = Seconds(1);
 
-// A compaction is always a physical one for etcd. Its answer is the same; but etcd goes on removing and hashing after the
-// answer to any other, and what HashKV says then, and whether the next compaction's hash is kept, is a matter of time.
+// A compaction is always a physical one for etcd. Its answer is the same; but etcd goes on removing and hashing after
+// the answer to any other, and what HashKV says then, and whether the next compaction's hash is kept, is a matter of
+// time.
 testing::ApiCall ForEtcd(const testing::ApiCall& call) {
   testing::ApiCall sent = call;
   if (call.request == nullptr || call.method != rpc::Method::kCompact) return sent;
-  auto physical = std::make_shared<etcdserverpb::CompactionRequest>(static_cast<const etcdserverpb::CompactionRequest&>(*call.request));
+  auto physical = std::make_shared<etcdserverpb::CompactionRequest>(
+      static_cast<const etcdserverpb::CompactionRequest&>(*call.request));
   physical->set_physical(true);
   sent.request = std::move(physical);
   return sent;

@@ -14,8 +14,8 @@ namespace detcd::differential {
 
 // A call that the servers answered differently.
 struct Difference {
-  size_t index = 0;          // of the call in its sequence
-  testing::ApiCall call;     // as it was sent: its revisions are real ones
+  size_t index = 0;       // of the call in its sequence
+  testing::ApiCall call;  // as it was sent: its revisions are real ones
   Answer etcd;
   Answer detcd;
 };

@@ -1,6 +1,6 @@
-// detcd-differential: the same sequences of API calls to an etcd and to a detcd, answers compared. `run` beside this file
-// starts it. Servers come through standard input and output: a line `@fresh` asks for two on new data directories, a line
-// `ETCD_PORT DETCD_PORT` answers. The last line is `@summary` with one JSON object.
+// detcd-differential: the same sequences of API calls to an etcd and to a detcd, answers compared. `run` beside this
+// file starts it. Servers come through standard input and output: a line `@fresh` asks for two on new data directories,
+// a line `ETCD_PORT DETCD_PORT` answers. The last line is `@summary` with one JSON object.
 //
 // Ends with 0 when nothing differed, 1 when something did, 2 when there were no servers, 64 for a bad command line.
 #include <CLI/CLI.hpp>
@@ -30,7 +30,9 @@ struct Arguments {
 class Driver {
  public:
   Driver(const Arguments& arguments, AcceptedDifferences accepted)
-      : arguments_(arguments), accepted_(std::move(accepted)), host_({.data_folder = ".", .log_level = LogLevel::kError, .on_signal = {}}) {}
+      : arguments_(arguments),
+        accepted_(std::move(accepted)),
+        host_({.data_folder = ".", .log_level = LogLevel::kError, .on_signal = {}}) {}
 
   int Run() {
     const uint64_t end = arguments_.first + arguments_.count;
@@ -60,12 +62,13 @@ class Driver {
     int etcd_port = 0;
     int detcd_port = 0;
     if (!(std::cin >> etcd_port >> detcd_port)) return false;
-    comparison_ = std::make_unique<Comparison>(host_, static_cast<uint16_t>(etcd_port), static_cast<uint16_t>(detcd_port));
+    comparison_ =
+        std::make_unique<Comparison>(host_, static_cast<uint16_t>(etcd_port), static_cast<uint16_t>(detcd_port));
     return true;
   }
 
-  // On the servers that are there, if they still hold the same, else on new ones: there a difference at an earlier call is
-  // as good. `calls` begins with the wipe.
+  // On the servers that are there, if they still hold the same, else on new ones: there a difference at an earlier call
+  // is as good. `calls` begins with the wipe.
   std::optional<Difference> Replay(const std::vector<testing::ApiCall>& calls, bool& servers) {
     for (const bool fresh : {false, true}) {
       if ((fresh || comparison_ == nullptr) && !Fresh()) {
@@ -85,18 +88,20 @@ class Driver {
     const size_t before = found.index + 1;
     calls.resize(before);
     bool servers = true;
-    const std::optional<Story> story = Shrink(calls, [&](const std::vector<testing::ApiCall>& smaller) -> std::optional<Difference> {
-      if (!servers) return std::nullopt;
-      return Replay(smaller, servers);
-    });
+    const std::optional<Story> story =
+        Shrink(calls, [&](const std::vector<testing::ApiCall>& smaller) -> std::optional<Difference> {
+          if (!servers) return std::nullopt;
+          return Replay(smaller, servers);
+        });
     if (!servers) return false;
     if (story.has_value()) {
       std::cout << absl::StrFormat("DIFFERENCE %d: sequence %d, call %d, in %d calls\n%s", differences_, seed, before,
                                    story->calls.size(), Tell(story->calls, story->difference));
     } else {
-      std::cout << absl::StrFormat("DIFFERENCE %d: sequence %d, call %d; not seen again when it was replayed alone, so try "
-                                   "--first %d --count %d\n%s",
-                                   differences_, seed, before, folder_first_, seed - folder_first_ + 1, Tell(calls, found));
+      std::cout << absl::StrFormat(
+          "DIFFERENCE %d: sequence %d, call %d; not seen again when it was replayed alone, so try "
+          "--first %d --count %d\n%s",
+          differences_, seed, before, folder_first_, seed - folder_first_ + 1, Tell(calls, found));
     }
     std::cout << std::flush;
     return true;
@@ -107,8 +112,8 @@ class Driver {
     for (const AcceptedDifferences::Entry& entry : accepted_.entries()) {
       entries += absl::StrFormat("%s\"%s\":%d", entries.empty() ? "" : ",", entry.name, entry.matched);
     }
-    std::cout << absl::StrFormat("@summary {\"sequences\":%d,\"calls\":%d,\"differences\":%d,\"accepted\":{%s}}\n", sequences_,
-                                 calls_, differences_, entries);
+    std::cout << absl::StrFormat("@summary {\"sequences\":%d,\"calls\":%d,\"differences\":%d,\"accepted\":{%s}}\n",
+                                 sequences_, calls_, differences_, entries);
   }
 
   const Arguments arguments_;
@@ -139,7 +144,8 @@ int Main(int argc, char** argv) {
   if (draw) {
     for (uint64_t seed = arguments.first; seed < arguments.first + arguments.count; ++seed) {
       std::cout << "sequence " << seed << "\n";
-      for (const testing::ApiCall& call : testing::DrawApiSequence(seed)) std::cout << "  " << testing::Describe(call) << "\n";
+      for (const testing::ApiCall& call : testing::DrawApiSequence(seed))
+        std::cout << "  " << testing::Describe(call) << "\n";
     }
     return 0;
   }
