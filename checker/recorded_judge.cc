@@ -2,14 +2,18 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <span>
+#include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_format.h"
 #include "checker/api_messages.h"
 #include "checker/durability.h"
+#include "checker/execution.h"
+#include "checker/range_rules.h"
 #include "checker/requests.h"
 #include "checker/revision_order.h"
 #include "checker/search.h"
@@ -36,6 +40,71 @@ int64_t CompactionNeeded(const Request& request, int64_t seen) {
   return needed;
 }
 
+// Puts of one value to one key, in any branch.
+void CollectPuts(const Request& request, std::set<std::pair<std::string, std::string>>& puts) {
+  if (request.kind == OperationKind::kPut && !request.ignore_value) puts.emplace(request.key, request.value);
+  for (const Request& step : request.success) CollectPuts(step, puts);
+  for (const Request& step : request.failure) CollectPuts(step, puts);
+}
+
+// Shows all keys that there are.
+bool ShowsAll(const Operation& operation, std::string_view first_key, std::string_view last_key) {
+  const Request& request = operation.request;
+  if (!Succeeded(operation) || request.kind != OperationKind::kRange || request.count_only || request.keys_only) return false;
+  return operation.answer.count == static_cast<int64_t>(operation.answer.kvs.size()) &&
+         InRange(first_key, request.key, request.range_end) && InRange(last_key, request.key, request.range_end);
+}
+
+// What is sure of the log. A revision that no answered operation made was given to one without an answer, by the search's
+// choice among several that explain the answers; the choice shows in hashes, and in states that nobody read.
+class Certainty {
+ public:
+  // `authors`: of revisions from 2 on, in order, as indexes into `operations`.
+  Certainty(std::span<const Operation> operations, std::span<const size_t> authors) {
+    std::map<std::pair<std::string, std::string>, size_t> put_by;  // how many operations
+    std::set<std::string> keys;
+    for (const Operation& operation : operations) {
+      std::set<std::pair<std::string, std::string>> puts;
+      CollectPuts(operation.request, puts);
+      for (const auto& put : puts) ++put_by[put];
+      for (const KeyRange& range : WrittenRanges(operation.request)) keys.insert(range.key);
+    }
+    std::map<int64_t, std::vector<std::pair<std::string, std::string>>> shown;  // pairs by mod revision
+    for (const Operation& operation : operations) {
+      if (!Succeeded(operation)) continue;
+      for (const ShownPair& pair : ShownPairs(operation.request, operation.answer)) {
+        if (pair.has_value) shown[pair.kv->mod_revision].emplace_back(pair.kv->key, pair.kv->value);
+      }
+      if (keys.empty() || !ShowsAll(operation, *keys.begin(), *keys.rbegin())) continue;
+      const int64_t asked = operation.request.revision;
+      read_.insert(asked > 0 ? asked : operation.answer.header_revision);
+    }
+    for (size_t i = 0; i < authors.size(); ++i) {
+      const Operation& author = operations[authors[i]];
+      const auto revision = static_cast<int64_t>(i) + 2;
+      std::set<std::pair<std::string, std::string>> puts;
+      CollectPuts(author.request, puts);
+      const bool seen = std::ranges::any_of(shown[revision], [&](const auto& pair) {
+        return puts.contains(pair) && put_by.at(pair) == 1;
+      });
+      if (!Succeeded(author) && !seen) open_.push_back(revision);
+    }
+  }
+
+  // Whether the state at `revision`, and its versions since `since`, are the same whatever the search chose.
+  bool Known(int64_t revision, int64_t since) const {
+    return std::ranges::all_of(open_, [&](int64_t open) {
+      if (open > revision) return true;
+      const auto read = read_.lower_bound(open);
+      return read != read_.end() && *read <= since;
+    });
+  }
+
+ private:
+  std::vector<int64_t> open_;   // revisions that are not sure, ascending
+  std::set<int64_t> read_;      // revisions at which all keys were read
+};
+
 // Plays the operations to the judges that want a log, with the search's order in its place.
 class Replay {
  public:
@@ -54,6 +123,9 @@ class Replay {
     }
     std::ranges::sort(edges_, {}, &Edge::event);
     MakeLog(order);
+    std::vector<size_t> authors;
+    for (const size_t entry : change_at_) authors.push_back(log_[entry].operation);
+    certainty_.emplace(operations, authors);
   }
 
   void Run() {
@@ -73,7 +145,7 @@ class Replay {
 
   void Finish(std::span<const RecordedFinal> finals) {
     for (const RecordedFinal& final_state : finals) {
-      if (verdict_.broken()) return;
+      if (verdict_.broken() || !certainty_->Known(judge_.model().revision(), judge_.model().revision())) return;
       durability_.OnFinal(final_state.member, final_state.keys, final_state.at);
       if (verdict_.broken() || final_state.revision == judge_.model().revision()) continue;
       verdict_.Report("K17", "a final state that is not the log's",
@@ -111,6 +183,8 @@ class Replay {
         compactions[operation.answer.header_revision].push_back(place.operation);
       } else if (place.part == Part::kEffect && (!Succeeded(operation) || SaysItChanged(operation.request, operation.answer))) {
         changes.push_back(place.operation);
+      } else if (place.part == Part::kError) {
+        rests_on_[place.operation] = changes.size();
       }
     }
     auto add_compactions = [&](int64_t revision) {
@@ -138,6 +212,8 @@ class Replay {
     const Answer& answer = operation.answer;
     if (!answer.error.empty()) {
       if (answer.error == kErrorCompacted) ExplainCompacted(CompactionNeeded(request, seen_), operation.end);
+      // The state that a key was missing from may be one that no answer shows.
+      if (answer.error == kErrorKeyNotFound) CommitChanges(rests_on_[edge.operation], operation.end);
       return true;
     }
     const int64_t newest = static_cast<int64_t>(change_at_.size()) + 1;
@@ -149,13 +225,31 @@ class Replay {
     // The order has no place for hashes: that they show more than all other answers says nothing.
     if (request.kind == OperationKind::kHashKv && answer.header_revision > newest) return false;
     seen_ = std::max(seen_, answer.header_revision);
-    const auto changes = static_cast<size_t>(std::max<int64_t>(0, answer.header_revision - 1));
-    if (changes > 0 && !change_at_.empty()) {
-      CommitThrough(change_at_[std::min(changes, change_at_.size()) - 1], operation.end);
-    }
+    CommitChanges(static_cast<size_t>(std::max<int64_t>(0, answer.header_revision - 1)), operation.end);
     if (request.kind == OperationKind::kCompact) CommitThrough(entry_of_.at(edge.operation), operation.end);
-    if (request.kind == OperationKind::kHashKv) ExplainHash(answer.compact_revision, operation.end);
-    return true;
+    if (request.kind != OperationKind::kHashKv) return true;
+    ExplainHash(answer.compact_revision, operation.end);
+    if (certainty_->Known(answer.hash_revision, answer.compact_revision)) return true;
+    CompareHashes(operation);
+    return false;
+  }
+
+  // Members must agree, even where the right hash is not known. At a compaction there are two right ones.
+  void CompareHashes(const Operation& operation) {
+    const Answer& answer = operation.answer;
+    if (judge_.HasCompacted(answer.hash_revision)) return;
+    const auto key = std::pair(answer.hash_revision, answer.compact_revision);
+    const Operation& first = *hashes_.emplace(key, &operation).first->second;
+    if (first.answer.hash == answer.hash) return;
+    verdict_.Report("H1", "different hashes of one state",
+                    absl::StrFormat("%s has hash %d of revision %d compacted at %d, where %s had %d", Describe(operation), answer.hash,
+                                    key.first, key.second, Describe(first), first.answer.hash),
+                    operation.end, {first.id, operation.id});
+  }
+
+  // The first `count` changes, or all.
+  void CommitChanges(size_t count, Moment moment) {
+    if (count > 0 && !change_at_.empty()) CommitThrough(change_at_[std::min(count, change_at_.size()) - 1], moment);
   }
 
   void CommitThrough(size_t entry, Moment moment) {
@@ -231,6 +325,9 @@ class Replay {
   std::vector<Edge> edges_;
   std::vector<Entry> log_;
   std::vector<size_t> change_at_;              // by revision, from 2 on: indexes into log_
+  std::map<size_t, size_t> rests_on_;          // by operation that was refused: how many changes stand before it
+  std::map<std::pair<int64_t, int64_t>, const Operation*> hashes_;  // by revision and compaction revision: who had one first
+  std::optional<Certainty> certainty_;
   std::map<size_t, size_t> entry_of_;          // by operation: indexes into log_
   std::multimap<int64_t, size_t> guesses_;     // compactions without an answer, not committed, by their revision
   std::set<int64_t> hashed_;                   // compaction revisions that hashes show
@@ -271,6 +368,38 @@ Violation Unexplained(std::span<const Operation> operations, const Operation& la
     violation.operations.push_back(writers[i]->id);
   }
   return violation;
+}
+
+// An answer at a revision that the operations up to it cannot have made; nullopt: they can. `order` explains all else.
+std::optional<Violation> MissingAuthor(std::span<const Operation> operations, std::span<const Place> order, const Operation& last) {
+  if (!Succeeded(last) || last.request.kind == OperationKind::kHashKv) return std::nullopt;
+  const bool changes = SaysItChanged(last.request, last.answer);
+  int64_t made = 1 + (changes ? 1 : 0);
+  for (const Place& place : order) {
+    const Operation& operation = operations[place.operation];
+    if (place.part != Part::kEffect || operation.id == last.id) continue;
+    made += !Succeeded(operation) || SaysItChanged(operation.request, operation.answer) ? 1 : 0;
+  }
+  if (last.answer.header_revision <= made) return std::nullopt;
+  std::set<int64_t> owned;
+  for (const Operation& operation : operations) {
+    if (Succeeded(operation) && SaysItChanged(operation.request, operation.answer)) owned.insert(operation.answer.header_revision);
+  }
+  std::string missing;
+  size_t count = 0;
+  for (int64_t revision = last.answer.header_revision; revision >= 2 && count < kConcernedMax; --revision) {
+    if (owned.contains(revision)) continue;
+    missing = absl::StrFormat(" %d", revision) + missing;
+    ++count;
+  }
+  return Violation{.property = "K14",
+                   .signature = "K14: a revision without author",
+                   .sentence = absl::StrFormat("%s was answered at revision %d; no answered operation made%s%s, and those without "
+                                               "an answer cannot have made all that are missing",
+                                               Describe(last), last.answer.header_revision,
+                                               count == kConcernedMax ? " (among others)" : "", missing),
+                   .moment = last.end,
+                   .operations = {last.id}};
 }
 
 class Judge {
@@ -349,7 +478,9 @@ class Judge {
     Replay replay(beginning, order, world_);
     replay.Run();
     judgement_.revision = replay.revision();
-    judgement_.violation = replay.violation().has_value() ? *replay.violation() : Unexplained(beginning, last);
+    judgement_.violation = MissingAuthor(beginning, order, last);
+    if (!judgement_.violation.has_value()) judgement_.violation = replay.violation();
+    if (!judgement_.violation.has_value()) judgement_.violation = Unexplained(beginning, last);
     judgement_.opinion = Classify(*judgement_.violation, beginning);
     judgement_.steps += judgement_.opinion.steps;
   }

@@ -9,7 +9,9 @@
 //
 // When each entry was committed is known only from answers: it counts as committed when the first answer ends that rests
 // on it (theorem 2 of revision_order.h). Compactions without an answer are no part of the search's order; they are put
-// where the first answer needs them. A complaint that could come of that choice is undetermined, not a violation.
+// where the first answer needs them. A complaint that could come of that choice is undetermined, not a violation. And
+// where several operations without an answer could have made a revision, hashes over it are only held against each other,
+// until all keys were read and the revision was compacted.
 //
 // Deterministic; memory is that of the operations and of every version of every key.
 #pragma once
