@@ -265,7 +265,9 @@ class Reader {
     uint64_t event = 0;
     for (const Edge& edge : edges) {
       Operation& operation = history_.operations[edge.operation];
-      (edge.is_end ? operation.end : operation.call) = {.event = ++event, .true_time = Instant{edge.nanos - zero}};
+      Moment& moment = edge.is_end ? operation.end : operation.call;
+      moment.event = ++event;
+      moment.true_time = Instant{edge.nanos - zero};
     }
     for (RecordedFinal& final_state : history_.finals) {
       final_state.at = {.event = ++event, .true_time = Instant{final_state.at.true_time.nanos - zero}};

@@ -22,8 +22,16 @@
 namespace detcd::checker {
 namespace {
 
+constexpr size_t kConcernedMax = 6;
+
 bool Succeeded(const Operation& operation) {
   return operation.outcome == Outcome::kAnswered && operation.answer.error.empty();
+}
+
+// Once it has a place as an effect: whether it made a revision. Without an answer it has one only where it does.
+bool MadeRevision(const Operation& operation) {
+  if (operation.outcome != Outcome::kAnswered) return true;
+  return operation.answer.error.empty() && SaysItChanged(operation.request, operation.answer);
 }
 
 // The lowest compaction revision that explains the error `compacted`; `seen`: the newest revision that was shown.
@@ -87,7 +95,9 @@ class Certainty {
       const bool seen = std::ranges::any_of(shown[revision], [&](const auto& pair) {
         return puts.contains(pair) && put_by.at(pair) == 1;
       });
-      if (!Succeeded(author) && !seen) open_.push_back(revision);
+      // What was there just before and just after tells as much.
+      const bool framed = read_.contains(revision) && read_.contains(revision - 1);
+      if (!Succeeded(author) && !seen && !framed) open_.push_back(revision);
     }
   }
 
@@ -181,9 +191,9 @@ class Replay {
       const Operation& operation = operations_[place.operation];
       if (place.part == Part::kHeader && operation.request.kind == OperationKind::kCompact) {
         compactions[operation.answer.header_revision].push_back(place.operation);
-      } else if (place.part == Part::kEffect && (!Succeeded(operation) || SaysItChanged(operation.request, operation.answer))) {
+      } else if (place.part == Part::kEffect && MadeRevision(operation)) {
         changes.push_back(place.operation);
-      } else if (place.part == Part::kError) {
+      } else if (!operation.answer.error.empty()) {
         rests_on_[place.operation] = changes.size();
       }
     }
@@ -350,8 +360,6 @@ std::vector<Operation> Beginning(std::span<const Operation> operations, uint64_t
   return beginning;
 }
 
-constexpr size_t kConcernedMax = 6;
-
 // When revision_order finds words for nothing: the answer, and the last writes that may have touched what it shows.
 Violation Unexplained(std::span<const Operation> operations, const Operation& last) {
   Violation violation{.property = "K",
@@ -378,7 +386,7 @@ std::optional<Violation> MissingAuthor(std::span<const Operation> operations, st
   for (const Place& place : order) {
     const Operation& operation = operations[place.operation];
     if (place.part != Part::kEffect || operation.id == last.id) continue;
-    made += !Succeeded(operation) || SaysItChanged(operation.request, operation.answer) ? 1 : 0;
+    made += MadeRevision(operation) ? 1 : 0;
   }
   if (last.answer.header_revision <= made) return std::nullopt;
   std::set<int64_t> owned;

@@ -9,15 +9,18 @@
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
+#include <deque>
 #include <fstream>
 #include <map>
 #include <memory>
+#include <set>
 #include <sstream>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "checker/execution.h"
 #include "checker/history_file.h"
 #include "core/wire/url.h"
 #include "realnet/real_host.h"
@@ -36,6 +39,8 @@ constexpr int kNotLive = 2;
 constexpr int kUsage = 64;
 constexpr uint64_t kKeys = 8;
 constexpr char kAllKeys[] = {'\0'};
+constexpr int64_t kCompactBack = 600;   // the least: what the resolver still wants to read is mostly younger
+constexpr Duration kTick = Seconds(1);
 constexpr Duration kFinalPause = Millis(100);
 
 struct Arguments {
@@ -125,7 +130,7 @@ class Workload {
       planned.revisions_back = static_cast<int64_t>(Below(30));
     } else {
       planned.request.kind = OperationKind::kCompact;
-      planned.revisions_back = static_cast<int64_t>(Below(60));
+      planned.revisions_back = kCompactBack + static_cast<int64_t>(Below(kCompactBack));
     }
     return planned;
   }
@@ -166,21 +171,24 @@ class HistoryLoad final : private sim::ClientListener, private TurnListener, pri
  public:
   HistoryLoad(Host& host, const Arguments& arguments, const std::vector<std::string>& endpoints, std::ostream& out)
       : host_(host), arguments_(arguments), members_(endpoints.size()), out_(out), workload_(host.Random("history")),
-        timer_(host.clock().NewTimer(*this, 0)) {
+        timer_(host.clock().NewTimer(*this, 0)),
+        ticks_(host.clock().NewTimer(*this, 1)) {
     out_ << checker::EncodeHeader(endpoints, arguments.note);
     host.events().SetTurnListener(*this);
     std::vector<sim::EndpointId> all;
     for (size_t i = 0; i < members_; ++i) all.push_back(static_cast<sim::EndpointId>(i));
     for (uint32_t i = 0; i < arguments.clients; ++i) AddClient(all);
     for (const sim::EndpointId endpoint : all) AddClient({endpoint});
+    AddClient(all);
     finals_.resize(members_);
   }
 
   void Start() {
     for (uint32_t i = 0; i < arguments_.clients; ++i) PlanNext(i);
     timer_->Arm(host_.clock().Now() + Nanos(static_cast<int64_t>(arguments_.seconds * 1e9)));
+    ticks_->Arm(host_.clock().Now() + kTick);
   }
-  // No new operations from now on.
+  // No new operations from now on, but those that ask what became of the others.
   void Wind() {
     if (phase_ != Phase::kLoad) return;
     phase_ = Phase::kDraining;
@@ -198,6 +206,7 @@ class HistoryLoad final : private sim::ClientListener, private TurnListener, pri
   enum class Phase : uint8_t {
     kLoad,
     kDraining,   // operations under way end
+    kResolving,  // revisions that nobody says to have made are read
     kWriting,    // each member takes a write
     kReading,    // the first one is asked for all keys
     kComparing,  // each shows its own
@@ -230,7 +239,7 @@ class HistoryLoad final : private sim::ClientListener, private TurnListener, pri
   }
 
   void PlanRead(size_t member, bool serializable, Duration pause) {
-    Request all{.kind = OperationKind::kRange, .key = std::string(kAllKeys, 1), .range_end = std::string(kAllKeys, 1)};
+    Request all = AllKeys();
     all.serializable = serializable;
     Plan(arguments_.clients + member, {.id = ++last_id_, .request = std::move(all)}, pause);
   }
@@ -244,16 +253,56 @@ class HistoryLoad final : private sim::ClientListener, private TurnListener, pri
   void OnEndTurn() override {
     if (phase_ == Phase::kDraining &&
         std::ranges::all_of(clients_, [](const Slot& slot) { return slot.client->idle(); })) {
-      phase_ = Phase::kWriting;
-      left_ = members_;
-      for (size_t i = 0; i < members_; ++i) PlanWrite(i, Duration());
+      phase_ = Phase::kResolving;
+      ripe_ = revision_;
+      Resolve();
     }
     for (Slot& slot : clients_) slot.calls->EndTurn();
   }
 
-  void OnTimer(uint64_t) override {
+  void OnTimer(uint64_t token) override {
+    if (token == 1) return Tick();
     if (phase_ == Phase::kLoad) return Wind();
     if (phase_ != Phase::kOver) Finish(false);
+  }
+
+  // By then every operation that was called when a revision was first seen has ended.
+  void Tick() {
+    if (phase_ != Phase::kLoad && phase_ != Phase::kDraining) return;
+    seen_.push_back(revision_);
+    if (Seconds(static_cast<int64_t>(seen_.size())) > Millis(arguments_.timeout_millis) + kTick) {
+      ripe_ = seen_.front();
+      seen_.pop_front();
+    }
+    Resolve();
+    ticks_->Arm(host_.clock().Now() + kTick);
+  }
+
+  // Many writes without an answer, and revisions of unknown authors that are overwritten before anybody looks, leave the
+  // judges too many possibilities: so all keys are read just before and at each such revision.
+  void Resolve() {
+    const size_t resolver = arguments_.clients + members_;
+    if (!clients_[resolver].client->idle()) return;
+    while (examined_ < ripe_) {
+      ++examined_;
+      if (owned_.erase(examined_) > 0) continue;
+      unresolved_.push_back(examined_ - 1);
+      unresolved_.push_back(examined_);
+    }
+    if (!unresolved_.empty()) {
+      Request all = AllKeys();
+      all.revision = unresolved_.front();
+      unresolved_.pop_front();
+      return Plan(resolver, {.id = ++last_id_, .request = std::move(all)}, Duration());
+    }
+    if (phase_ != Phase::kResolving) return;
+    phase_ = Phase::kWriting;
+    left_ = members_;
+    for (size_t i = 0; i < members_; ++i) PlanWrite(i, Duration());
+  }
+
+  static Request AllKeys() {
+    return {.kind = OperationKind::kRange, .key = std::string(kAllKeys, 1), .range_end = std::string(kAllKeys, 1)};
   }
 
   MemberId MemberAt(sim::EndpointId endpoint) const override { return MemberId(endpoint + 1); }
@@ -272,6 +321,7 @@ class HistoryLoad final : private sim::ClientListener, private TurnListener, pri
       if (phase_ == Phase::kLoad) PlanNext(client);
       return;
     }
+    if (client == arguments_.clients + members_) return Resolve();
     const bool answered = operation.outcome == Outcome::kAnswered && operation.answer.error.empty();
     OnFinal(client - arguments_.clients, answered ? &operation.answer : nullptr);
   }
@@ -279,7 +329,7 @@ class HistoryLoad final : private sim::ClientListener, private TurnListener, pri
   // `answer`: nullptr when there is none, and the question is asked again.
   void OnFinal(size_t member, const checker::Answer* answer) {
     switch (phase_) {
-      case Phase::kLoad: case Phase::kDraining: case Phase::kOver: return;
+      case Phase::kLoad: case Phase::kDraining: case Phase::kResolving: case Phase::kOver: return;
       case Phase::kWriting:
         if (answer == nullptr) return PlanWrite(member, kFinalPause);
         if (--left_ > 0) return;
@@ -320,6 +370,10 @@ class HistoryLoad final : private sim::ClientListener, private TurnListener, pri
     answered_ += operation.outcome == Outcome::kAnswered ? 1 : 0;
     refused_ += operation.outcome == Outcome::kRefused ? 1 : 0;
     revision_ = std::max(revision_, operation.answer.header_revision);
+    if (operation.outcome == Outcome::kAnswered && operation.answer.error.empty() &&
+        checker::SaysItChanged(operation.request, operation.answer)) {
+      owned_.insert(operation.answer.header_revision);
+    }
   }
 
   void Finish(bool live) {
@@ -344,7 +398,7 @@ class HistoryLoad final : private sim::ClientListener, private TurnListener, pri
   std::ostream& out_;
   Workload workload_;
   std::unique_ptr<Timer> timer_;
-  std::vector<Slot> clients_;                     // those of the load, then one for each member
+  std::vector<Slot> clients_;                     // those of the load, then one for each member, and the resolver
   std::map<uint32_t, checker::Operation> calls_;  // under way, by client
   Phase phase_ = Phase::kLoad;
   size_t left_ = 0;
@@ -356,7 +410,14 @@ class HistoryLoad final : private sim::ClientListener, private TurnListener, pri
   uint64_t recorded_ = 0;
   uint64_t answered_ = 0;
   uint64_t refused_ = 0;
-  int64_t revision_ = 0;
+  int64_t revision_ = 1;
+
+  std::unique_ptr<Timer> ticks_;
+  std::deque<int64_t> seen_;        // revision_ at the last ticks
+  int64_t ripe_ = 1;                // up to here the authors that will ever say so have
+  int64_t examined_ = 1;            // up to here they were looked for
+  std::set<int64_t> owned_;         // revisions above examined_ that answered operations made
+  std::deque<int64_t> unresolved_;  // to be read
 };
 
 int Run(const Arguments& arguments) {
