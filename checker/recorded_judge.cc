@@ -146,7 +146,8 @@ class Replay {
         judge_.OnCall(operation);
         continue;
       }
-      if (operation.outcome == Outcome::kAnswered && !CommitFor(edge)) continue;
+      const bool says_something = operation.outcome == Outcome::kAnswered || !operation.answer.error.empty();
+      if (says_something && !CommitFor(edge)) continue;
       if (verdict_.broken()) return;
       durability_.OnEnd(operation);
       if (!verdict_.broken()) judge_.OnEnd(operation);
