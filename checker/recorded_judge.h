@@ -39,7 +39,7 @@ struct RecordedJudgement {
 
 // Steps of one search: a floor, and so many for each operation.
 inline constexpr uint64_t kRecordedStepsMin = 20'000'000;
-inline constexpr uint64_t kRecordedStepsPerOperation = 5'000;
+inline constexpr uint64_t kRecordedStepsPerOperation = 2'000;
 
 RecordedJudgement JudgeRecorded(const RecordedHistory& history, uint64_t steps_max);
 
