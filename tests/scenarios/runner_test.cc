@@ -4,6 +4,7 @@
 #include <map>
 #include <string>
 
+#include "absl/strings/str_format.h"
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
