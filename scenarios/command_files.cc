@@ -49,8 +49,18 @@ std::string Quoted(const std::string& word) {
   return quoted + "'";
 }
 
-std::string ReplayOfSeed(const std::string& program, uint64_t seed, FidelityChoice fidelity) {
-  return absl::StrFormat("%s run --seed %d --fidelity %s", Quoted(program), seed, FidelityText(fidelity));
+Scenario DrawScenario(uint64_t seed, FidelityChoice fidelity, const KnobSheet& sheet) {
+  Scenario scenario = MakeSwarm(seed, fidelity);
+  sheet.Apply(scenario);
+  return scenario;
+}
+
+std::string SeedOptions(uint64_t seed, FidelityChoice fidelity, const KnobSheet& sheet) {
+  return absl::StrFormat("--seed %d --fidelity %s%s", seed, FidelityText(fidelity), sheet.Options());
+}
+
+std::string ReplayOfSeed(const std::string& program, uint64_t seed, FidelityChoice fidelity, const KnobSheet& sheet) {
+  return absl::StrFormat("%s run %s", Quoted(program), SeedOptions(seed, fidelity, sheet));
 }
 
 SeedReport RunOne(const Scenario& scenario, const RunOptions& options) {

@@ -261,6 +261,8 @@ void EpisodeFaults::Turn(const Moment& moment, const Crash& fault) {
 
 void EpisodeFaults::CrashMember(size_t place, uint32_t member) {
   const Survival survival = At(place).crash().survival();
+  const Crash::PreVote pre_vote = At(place).crash().pre_vote();
+  if (pre_vote != Crash::AS_BEFORE) world_.SetPreVote(member, pre_vote == Crash::ON);
   if (down_[member]++ == 0) {
     listener_.OnCrash(member, CrashText(survival));
     // What leaves everything as it was done is the end of a process; the others cut the power.

@@ -15,6 +15,7 @@
 #include "scenarios/prove_command.h"
 #include "scenarios/runner.h"
 #include "scenarios/shrink_command.h"
+#include "scenarios/study/study.h"
 #include "scenarios/zoo/zoo.h"
 
 namespace detcd::scenario {
@@ -28,12 +29,27 @@ constexpr uint64_t kRlimitMax = 4'000'000'000;  // Z3 counts in 32 bits
 // What a command does once its line is parsed. Holds what its options were written to.
 using Action = std::function<int()>;
 
+CLI::Option* AddSettings(CLI::App& app, std::vector<std::string>& settings) {
+  return app.add_option("--set", settings, "KEY=VALUE instead of what the swarm draws: election_timeout=500, pre_vote=off, drift=1000")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+KnobSheet MakeSheet(const std::vector<std::string>& settings) {
+  KnobSheet sheet;
+  for (const std::string& setting : settings) {
+    if (const std::string trouble = sheet.Add(setting); !trouble.empty()) throw UsageError{"--set " + trouble};
+  }
+  return sheet;
+}
+
 // The choice that most commands begin with: the swarm's scenario of a seed, or a file.
 struct Subject {
   std::string wanted = "want --seed N or a scenario file";
   std::string command;
   uint64_t seed = 0;
   std::string fidelity = "mixed";
+  std::vector<std::string> settings;
   CLI::Option* seed_option = nullptr;
   CLI::Option* file_option = nullptr;
 
@@ -42,11 +58,13 @@ struct Subject {
     file_option = file;
     seed_option = app.add_option("--seed", seed, "The swarm's scenario of this seed")->excludes(file);
     app.add_option("--fidelity", fidelity, "With --seed: direct, wire or mixed")->needs(seed_option);
+    AddSettings(app, settings)->needs(seed_option);
   }
   // Sets the seed and the fidelity of a command; throws when neither a seed nor a file is named.
   template <class Command>
   void Fill(Command& filled) const {
     filled.fidelity = ParseFidelity(fidelity);
+    filled.sheet = MakeSheet(settings);
     if (seed_option->count() > 0) filled.seed = seed;
     if (seed_option->count() + file_option->count() == 0) throw UsageError{command + ": " + wanted};
   }
@@ -86,10 +104,13 @@ Action AddExplain(CLI::App& app, const std::string& program) {
 Action AddPrint(CLI::App& app, const std::string&) {
   auto command = std::make_shared<PrintCommand>();
   auto fidelity = std::make_shared<std::string>("mixed");
+  auto settings = std::make_shared<std::vector<std::string>>();
   app.add_option("--seed", command->seed)->required();
   app.add_option("--fidelity", *fidelity, "direct, wire or mixed");
+  AddSettings(app, *settings);
   return [=] {
     command->fidelity = ParseFidelity(*fidelity);
+    command->sheet = MakeSheet(*settings);
     return Print(*command);
   };
 }
@@ -100,6 +121,7 @@ Action AddSweep(CLI::App& app, const std::string& program) {
     std::string duration;
     std::string cpu_duration;
     std::string fidelity = "mixed";
+    std::vector<std::string> settings;
   };
   auto command = std::make_shared<SweepCommand>(SweepCommand{.program = program});
   auto texts = std::make_shared<Texts>();
@@ -108,6 +130,7 @@ Action AddSweep(CLI::App& app, const std::string& program) {
   app.add_option("--for", texts->duration, "Begin no seed after this time: 90s, 10m, 2h");
   app.add_option("--cpu-for", texts->cpu_duration, "Begin no seed after this much CPU time of all workers together");
   app.add_option("--fidelity", texts->fidelity, "direct, wire or mixed (one seed in ten is wire)");
+  AddSettings(app, texts->settings);
   app.add_option("--json", command->json_file, "Write the report to this file (SweepReport of sweep.proto)");
   app.add_option("--digests", command->digests_file, "Write `seed digest`, one a line, to this file");
   app.add_option("--failures-max", command->failures_max, "End at the seed with this failure; default: no bound");
@@ -115,6 +138,7 @@ Action AddSweep(CLI::App& app, const std::string& program) {
   app.add_flag("--twice", command->twice, "Run every seed twice, under two surroundings; default: one seed in 64");
   return [=] {
     command->fidelity = ParseFidelity(texts->fidelity);
+    command->sheet = MakeSheet(texts->settings);
     command->seeds = ParseSeedRange(texts->seeds);
     if (!texts->duration.empty()) command->wall_ns_max = ParseDuration(texts->duration);
     if (!texts->cpu_duration.empty()) command->cpu_ns_max = ParseDuration(texts->cpu_duration, "--cpu-for");
@@ -188,14 +212,27 @@ Action AddProve(CLI::App& app, const std::string&) {
   return [=] { return RunProve(*command); };
 }
 
+Action AddStudy(CLI::App& app, const std::string&) {
+  auto command = std::make_shared<StudyCommand>();
+  app.add_option("FILE", command->study_file, "A study in protobuf text format (study/study.proto)")->required();
+  app.add_option("--seeds", command->seeds, "Of each cell; default: as the study says")->check(CLI::PositiveNumber);
+  AddJobs(app, command->jobs);
+  app.add_option("--csv", command->csv_file, "Write all numbers to this file");
+  app.add_option("--json", command->json_file, "Write the report to this file (StudyReport of study.proto)");
+  app.add_option("--svg", command->svg_file, "Write the chart to this file");
+  return [=] { return RunStudy(*command); };
+}
+
 Action AddServe(CLI::App& app, const std::string&) {
   auto file = std::make_shared<std::string>();
   auto fidelity = std::make_shared<std::string>("mixed");
+  auto settings = std::make_shared<std::vector<std::string>>();
   app.add_option("--fidelity", *fidelity);
+  AddSettings(app, *settings);
   app.add_option("--file", *file);
   return [=]() -> int {
     if (!file->empty()) ServeScenario(*file);
-    ServeSwarm(ParseFidelity(*fidelity));
+    ServeSwarm(ParseFidelity(*fidelity), MakeSheet(*settings));
   };
 }
 
@@ -218,6 +255,7 @@ constexpr CommandRow kCommands[] = {
     {"explain", "Runs one failing scenario and tells what led to the failure", AddExplain},
     {"prove", "Proves the rules of elections, leases and quorums, and refutes each when weakened", AddProve},
     {"shrink", "Makes a failing scenario small and writes it to a file", AddShrink},
+    {"study", "Runs a grid of settings and measures each cell: a table and a chart", AddStudy},
     {"serve", nullptr, AddServe},
 };
 
@@ -244,7 +282,7 @@ int Main(int argc, char** argv) {
   for (const auto& [command, action] : actions) {
     if (command->parsed()) return action();
   }
-  throw UsageError{"want a command: run, print, sweep, shrink, explain, diverge, prove or zoo; --help tells more"};
+  throw UsageError{"want a command: run, print, sweep, shrink, explain, diverge, prove, study or zoo; --help tells more"};
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -31,6 +32,17 @@ struct WorldKnobs {
   Duration client_try_timeout = Seconds(5);
   Duration client_total_timeout = Seconds(15);
   int64_t clock_drift_ppm_max = 0;       // of any member at any time, for the judges
+  std::set<uint32_t> no_pre_vote;        // members without, whatever `member` says
+  bool pre_vote_changes = false;         // SetPreVote may be called, for the judges
+};
+
+// Hears what passes among the members.
+class WorldListener {
+ public:
+  virtual void OnPeerMessage(const raft::Message& message) = 0;
+
+ protected:
+  ~WorldListener() = default;
 };
 
 struct WorldStep {
@@ -77,6 +89,9 @@ class World final : private ClientListener, private PeerCutObserver {
   // The process ends, the machine stays.
   void EndMember(uint32_t member);
 
+  // From its next start on. Requires: pre_vote_changes.
+  void SetPreVote(uint32_t member, bool pre_vote);
+
   // Whoever leads is asked to hand its leadership to `target`, as by an operator.
   void MoveLeader(uint32_t target);
 
@@ -102,7 +117,11 @@ class World final : private ClientListener, private PeerCutObserver {
   // In words: who waits for whom.
   std::string Describe() const;
 
+  // Hears each message as its sender sends it. Outlives the world.
+  void SetListener(WorldListener& listener) { listener_ = &listener; }
+
   SimUniverse& universe() { return universe_; }
+  const WorldKnobs& knobs() const { return knobs_; }
   const WorldCounts& counts() const { return counts_; }
   const std::vector<checker::Operation>& history() const { return history_; }
   checker::Moment Now() const;
@@ -160,6 +179,7 @@ class World final : private ClientListener, private PeerCutObserver {
   std::optional<checker::Violation> stopped_;
   Term last_leader_term_;
   WorldCounts counts_;
+  WorldListener* listener_ = nullptr;
 };
 
 }  // namespace detcd::sim
