@@ -2,10 +2,6 @@
 
 #include <algorithm>
 
-#include <google/protobuf/descriptor.h>
-
-#include "core/base/check.h"
-
 namespace detcd::scenario {
 namespace {
 
@@ -31,17 +27,9 @@ bool IsTime(Metric metric) {
 
 }  // namespace
 
-const Bounds* BoundsOf(const Expectation& expectation, const MetricRow& row) {
-  const google::protobuf::FieldDescriptor* field = Expectation::descriptor()->FindFieldByName(std::string(row.name));
-  CHECK(field != nullptr);
-  const google::protobuf::Reflection& reflection = *expectation.GetReflection();
-  if (!reflection.HasField(expectation, field)) return nullptr;
-  return static_cast<const Bounds*>(&reflection.GetMessage(expectation, field));
-}
-
 Measures::Measures(sim::World& world, std::vector<Window> windows) : world_(world), seats_(world.members()) {
   for (Window& window : windows) tallies_.push_back({.window = window, .counts = {}});
-  world_.SetListener(*this);
+  world_.SetListener(this);
 }
 
 // --- What is counted ---

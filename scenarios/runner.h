@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "checker/observation.h"
-#include "scenarios/measures.h"
+#include "scenarios/metrics.h"
 #include "scenarios/scenario.pb.h"
 #include "sim/event_queue.h"
 #include "sim/faults/effects.h"

@@ -7,7 +7,7 @@
 #include <string>
 
 #include "absl/strings/str_format.h"
-#include "scenarios/measures.h"
+#include "scenarios/metrics.h"
 #include "scenarios/operations.h"
 #include "scenarios/runner.h"
 

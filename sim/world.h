@@ -117,8 +117,8 @@ class World final : private ClientListener, private PeerCutObserver {
   // In words: who waits for whom.
   std::string Describe() const;
 
-  // Hears each message as its sender sends it. Outlives the world.
-  void SetListener(WorldListener& listener) { listener_ = &listener; }
+  // Hears each message as its sender sends it, until another is set; nullptr: nobody.
+  void SetListener(WorldListener* listener) { listener_ = listener; }
 
   SimUniverse& universe() { return universe_; }
   const WorldKnobs& knobs() const { return knobs_; }

@@ -5,7 +5,7 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
-#include "scenarios/measures.h"
+#include "scenarios/metrics.h"
 
 namespace detcd::scenario {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "scenarios/knob_sheet.h"
-#include "scenarios/measures.h"
+#include "scenarios/metrics.h"
 #include "scenarios/scenario.pb.h"
 #include "scenarios/study/study.pb.h"
 
