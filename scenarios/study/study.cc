@@ -6,12 +6,11 @@
 #include <fstream>
 #include <sstream>
 
-#include <google/protobuf/text_format.h>
-
 #include "absl/strings/str_format.h"
 #include "scenarios/command_files.h"
 #include "scenarios/commands.h"
 #include "scenarios/json_files.h"
+#include "scenarios/scenario_text.h"
 #include "scenarios/study/chart.h"
 #include "scenarios/sweep.h"
 
@@ -28,7 +27,7 @@ Study ReadStudy(const std::string& path) {
   if (file) text << file.rdbuf();
   if (!file || !text) throw UsageError{path + ": cannot be read"};
   Study study;
-  if (!google::protobuf::TextFormat::ParseFromString(text.str(), &study)) throw UsageError{path + ": is no study"};
+  if (const std::string why = ParseScenarioText(text.str(), study); !why.empty()) throw UsageError{path + ": " + why};
   if (study.seeds() == 0 || study.seeds() > kSeedsMax) throw UsageError{absl::StrFormat("%s: seeds: want 1 to %d", path, kSeedsMax)};
   return study;
 }

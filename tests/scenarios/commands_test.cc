@@ -117,7 +117,7 @@ TEST(DetcdSimTest, UsageErrorsSayWhatIsWrong) {
       {"run file --set pre_vote=off", "--set"},
       {"study", "FILE"},
       {"study /no/such/file", "/no/such/file: cannot be read"},
-      {"study " + not_text, "is no study"},
+      {"study " + not_text, "no field named"},
       {"sweep --seeds 1..2 --json /no/such/folder/x", "/no/such/folder/x: No such file or directory"},
   };
   for (const auto& [arguments, want] : cases) {
