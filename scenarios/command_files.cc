@@ -49,18 +49,19 @@ std::string Quoted(const std::string& word) {
   return quoted + "'";
 }
 
-Scenario DrawScenario(uint64_t seed, FidelityChoice fidelity, const KnobSheet& sheet) {
-  Scenario scenario = MakeSwarm(seed, fidelity);
+Scenario DrawScenario(uint64_t seed, FidelityChoice fidelity, ProfileChoice profile, const KnobSheet& sheet) {
+  Scenario scenario = MakeSwarm(seed, fidelity, profile);
   sheet.Apply(scenario);
   return scenario;
 }
 
-std::string SeedOptions(uint64_t seed, FidelityChoice fidelity, const KnobSheet& sheet) {
-  return absl::StrFormat("--seed %d --fidelity %s%s", seed, FidelityText(fidelity), sheet.Options());
+std::string SeedOptions(uint64_t seed, FidelityChoice fidelity, ProfileChoice profile, const KnobSheet& sheet) {
+  return absl::StrFormat("--seed %d%s%s", seed, ChoiceText(fidelity, profile), sheet.Options());
 }
 
-std::string ReplayOfSeed(const std::string& program, uint64_t seed, FidelityChoice fidelity, const KnobSheet& sheet) {
-  return absl::StrFormat("%s run %s", Quoted(program), SeedOptions(seed, fidelity, sheet));
+std::string ReplayOfSeed(const std::string& program, uint64_t seed, FidelityChoice fidelity, ProfileChoice profile,
+                         const KnobSheet& sheet) {
+  return absl::StrFormat("%s run %s", Quoted(program), SeedOptions(seed, fidelity, profile, sheet));
 }
 
 SeedReport RunOne(const Scenario& scenario, const RunOptions& options) {

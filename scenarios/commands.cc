@@ -27,7 +27,7 @@ namespace detcd::scenario {
 namespace {
 
 constexpr uint64_t kSeedMax = (uint64_t{1} << 63) - 1;
-constexpr uint32_t kSchemaVersion = 2;
+constexpr uint32_t kSchemaVersion = 3;
 constexpr int kExitInterrupted = 128 + SIGINT;  // as a shell says it
 
 std::optional<uint64_t> ParseNumber(std::string_view text) {
@@ -47,8 +47,8 @@ bool IsTraced() {
 
 // What to do about a failure: a run that was two runs is compared, any other is run again.
 std::string ReplayOfFailure(const SweepCommand& sweep, const SeedReport& report) {
-  if (report.property() != kDivergence) return ReplayOfSeed(sweep.program, report.seed(), sweep.fidelity, sweep.sheet);
-  std::string command = absl::StrFormat("%s diverge %s", Quoted(sweep.program), SeedOptions(report.seed(), sweep.fidelity, sweep.sheet));
+  if (report.property() != kDivergence) return ReplayOfSeed(sweep.program, report.seed(), sweep.fidelity, sweep.profile, sweep.sheet);
+  std::string command = absl::StrFormat("%s diverge %s", Quoted(sweep.program), SeedOptions(report.seed(), sweep.fidelity, sweep.profile, sweep.sheet));
   if (report.equal_events() != 0) command += absl::StrFormat(" --after %d", report.equal_events());
   return command;
 }
@@ -63,9 +63,9 @@ void AddNewProbes(SeedReport& report) {
   }
 }
 
-RunSeed SwarmRun(FidelityChoice fidelity, const KnobSheet& sheet) {
-  return [fidelity, sheet](uint64_t seed) {
-    SeedReport report = RunOne(DrawScenario(seed, fidelity, sheet), RunOptions());
+RunSeed SwarmRun(FidelityChoice fidelity, ProfileChoice profile, const KnobSheet& sheet) {
+  return [fidelity, profile, sheet](uint64_t seed) {
+    SeedReport report = RunOne(DrawScenario(seed, fidelity, profile, sheet), RunOptions());
     AddNewProbes(report);
     return report;
   };
@@ -106,6 +106,7 @@ void PrintRun(const SeedReport& report, bool stopped) {
   std::printf("verdict: %s", std::string(VerdictName(static_cast<Verdict>(report.verdict()))).c_str());
   if (!report.property().empty()) std::printf(" (%s)", report.property().c_str());
   std::printf("\n");
+  if (!report.reported().empty()) std::printf("a judge reports the loss, as it must: %s\n", report.reported().c_str());
   if (report.verdict() == static_cast<uint32_t>(Verdict::kCrash)) return;
   std::printf("digest: %016llx\n", static_cast<unsigned long long>(report.digest()));
   std::printf("%s\n", CountsText(report.events(), report.virtual_ms(), report.operations(), report.answered(), report.refused(),
@@ -163,9 +164,36 @@ std::string FidelityText(FidelityChoice fidelity) {
   return "unknown";
 }
 
+ProfileChoice ParseProfile(const std::string& text) {
+  for (ProfileChoice choice : {ProfileChoice::kMixed, ProfileChoice::kTolerated, ProfileChoice::kBeyond, ProfileChoice::kNegative}) {
+    if (text == ProfileText(choice)) return choice;
+  }
+  throw UsageError{"--profile " + text + ": want tolerated, beyond, negative or mixed"};
+}
+
+std::string ProfileText(ProfileChoice profile) {
+  switch (profile) {
+    case ProfileChoice::kMixed:
+      return "mixed";
+    case ProfileChoice::kTolerated:
+      return "tolerated";
+    case ProfileChoice::kBeyond:
+      return "beyond";
+    case ProfileChoice::kNegative:
+      return "negative";
+  }
+  return "unknown";
+}
+
+std::string ChoiceText(FidelityChoice fidelity, ProfileChoice profile) {
+  std::string text = " --fidelity " + FidelityText(fidelity);
+  if (profile != ProfileChoice::kMixed) text += " --profile " + ProfileText(profile);
+  return text;
+}
+
 int Run(const RunCommand& command) {
-  const Scenario scenario = command.seed ? DrawScenario(*command.seed, command.fidelity, command.sheet) : ReadScenario(command.scenario_file);
-  const std::string replay = command.seed ? ReplayOfSeed(command.program, *command.seed, command.fidelity, command.sheet)
+  const Scenario scenario = command.seed ? DrawScenario(*command.seed, command.fidelity, command.profile, command.sheet) : ReadScenario(command.scenario_file);
+  const std::string replay = command.seed ? ReplayOfSeed(command.program, *command.seed, command.fidelity, command.profile, command.sheet)
                                           : Quoted(command.program) + " run " + Quoted(command.scenario_file);
   if (!command.trace_file.empty()) OutputFile(command.trace_file).Close();  // complains now, not in a worker
   // In the process that runs it, because that is where the file is open.
@@ -201,7 +229,7 @@ int Run(const RunCommand& command) {
     std::printf("the run ends before event %llu\n", static_cast<unsigned long long>(command.stop_at_event));
   }
   PrintRun(report, command.stop_at_event != 0);
-  const std::string which = command.seed ? SeedOptions(*command.seed, command.fidelity, command.sheet)
+  const std::string which = command.seed ? SeedOptions(*command.seed, command.fidelity, command.profile, command.sheet)
                                          : Quoted(command.scenario_file);
   if (report.verdict() != 0 && command.story != StoryDepth::kCauses) {
     std::printf("what led to it:  %s explain %s\nmade small:      %s shrink %s\n", Quoted(command.program).c_str(), which.c_str(),
@@ -212,7 +240,7 @@ int Run(const RunCommand& command) {
 }
 
 int Print(const PrintCommand& command) {
-  std::printf("%s", ScenarioText(DrawScenario(command.seed, command.fidelity, command.sheet)).c_str());
+  std::printf("%s", ScenarioText(DrawScenario(command.seed, command.fidelity, command.profile, command.sheet)).c_str());
   return 0;
 }
 
@@ -230,6 +258,7 @@ class Campaign final : public SweepListener {
     *report_.mutable_build() = ThisBuild();
     report_.set_seeds(absl::StrFormat("%d..%d", command.seeds.first, command.seeds.last));
     report_.set_fidelity(FidelityText(command.fidelity));
+    report_.set_profile(ProfileText(command.profile));
     report_.mutable_cost()->set_jobs(jobs);
   }
 
@@ -294,7 +323,8 @@ class Campaign final : public SweepListener {
 
 int RunSweep(const SweepCommand& command) {
   const uint32_t jobs = command.jobs != 0 ? command.jobs : Processors();
-  std::vector<std::string> twin = {command.program, "serve", "--fidelity", FidelityText(command.fidelity)};
+  std::vector<std::string> twin = {command.program, "serve", "--fidelity", FidelityText(command.fidelity), "--profile",
+                                   ProfileText(command.profile)};
   const std::vector<std::string> settings = command.sheet.Arguments();
   twin.insert(twin.end(), settings.begin(), settings.end());
   const SweepOptions options{.first = command.seeds.first,
@@ -309,7 +339,7 @@ int RunSweep(const SweepCommand& command) {
     std::printf("second runs get the same addresses as the first, but for their heap: %s\n", trouble.c_str());
   }
   Campaign campaign(command, jobs);
-  return campaign.End(Sweep(options, SwarmRun(command.fidelity, command.sheet), campaign));
+  return campaign.End(Sweep(options, SwarmRun(command.fidelity, command.profile, command.sheet), campaign));
 }
 
 int RunDiverge(const DivergeCommand& command) {
@@ -321,7 +351,8 @@ int RunDiverge(const DivergeCommand& command) {
     made.command = {binary.empty() ? kThisProgram : binary, "events"};
     if (command.seed) {
       made.command.insert(made.command.end(),
-                          {"--seed", absl::StrFormat("%d", *command.seed), "--fidelity", FidelityText(command.fidelity)});
+                          {"--seed", absl::StrFormat("%d", *command.seed), "--fidelity", FidelityText(command.fidelity), "--profile",
+                           ProfileText(command.profile)});
       const std::vector<std::string> settings = command.sheet.Arguments();
       made.command.insert(made.command.end(), settings.begin(), settings.end());
     } else {
@@ -351,12 +382,14 @@ int RunDiverge(const DivergeCommand& command) {
 }
 
 int Events(const EventsCommand& command) {
-  const Scenario scenario = command.seed ? DrawScenario(*command.seed, command.fidelity, command.sheet) : ReadScenario(command.scenario_file);
+  const Scenario scenario = command.seed ? DrawScenario(*command.seed, command.fidelity, command.profile, command.sheet) : ReadScenario(command.scenario_file);
   if (command.other_heap) DisturbHeap(scenario.seed());
   PrintEvents(scenario, command.request);
   return 0;
 }
 
-void ServeSwarm(FidelityChoice fidelity, const KnobSheet& sheet) { ServeSeeds(SwarmRun(fidelity, sheet)); }
+void ServeSwarm(FidelityChoice fidelity, ProfileChoice profile, const KnobSheet& sheet) {
+  ServeSeeds(SwarmRun(fidelity, profile, sheet));
+}
 
 }  // namespace detcd::scenario

@@ -33,12 +33,18 @@ int64_t ParseDuration(const std::string& text, const std::string& option = "--fo
 // direct, wire, mixed. Throws UsageError.
 FidelityChoice ParseFidelity(const std::string& text);
 std::string FidelityText(FidelityChoice fidelity);
+// tolerated, beyond, negative, mixed. Throws UsageError.
+ProfileChoice ParseProfile(const std::string& text);
+std::string ProfileText(ProfileChoice profile);
+// ` --fidelity F`, with ` --profile P` where it is not the usual one: what names a seed's scenario besides the seed.
+std::string ChoiceText(FidelityChoice fidelity, ProfileChoice profile);
 
 struct RunCommand {
   std::string program;             // as invoked
   std::optional<uint64_t> seed;    // one of these two
   std::string scenario_file;
   FidelityChoice fidelity = FidelityChoice::kMixed;
+  ProfileChoice profile = ProfileChoice::kMixed;
   KnobSheet sheet;                 // of what the swarm draws
   StoryDepth story = StoryDepth::kLanes;  // kCauses: explain
   std::string trace_file;          // empty: none
@@ -49,6 +55,7 @@ struct RunCommand {
 struct PrintCommand {
   uint64_t seed = 0;
   FidelityChoice fidelity = FidelityChoice::kMixed;
+  ProfileChoice profile = ProfileChoice::kMixed;
   KnobSheet sheet;                 // of what the swarm draws
 };
 
@@ -59,6 +66,7 @@ struct SweepCommand {
   int64_t wall_ns_max = 0;         // 0: no bound
   int64_t cpu_ns_max = 0;          // of all workers together; 0: no bound
   FidelityChoice fidelity = FidelityChoice::kMixed;
+  ProfileChoice profile = ProfileChoice::kMixed;
   KnobSheet sheet;                 // of what the swarm draws
   std::string json_file;           // empty: none
   std::string digests_file;
@@ -74,6 +82,7 @@ struct DivergeCommand {
   std::optional<uint64_t> seed;    // this, or one or two files
   std::vector<std::string> files;
   FidelityChoice fidelity = FidelityChoice::kMixed;
+  ProfileChoice profile = ProfileChoice::kMixed;
   KnobSheet sheet;                 // of what the swarm draws
   std::string binary_a;            // empty: this program
   std::string binary_b;
@@ -86,6 +95,7 @@ struct EventsCommand {
   std::optional<uint64_t> seed;
   std::string scenario_file;
   FidelityChoice fidelity = FidelityChoice::kMixed;
+  ProfileChoice profile = ProfileChoice::kMixed;
   KnobSheet sheet;                 // of what the swarm draws
   EventRequest request;
   bool other_heap = false;
@@ -101,6 +111,6 @@ int RunDiverge(const DivergeCommand& command);
 int Events(const EventsCommand& command);
 
 // The life of a sweep's worker that was started as a program.
-[[noreturn]] void ServeSwarm(FidelityChoice fidelity, const KnobSheet& sheet);
+[[noreturn]] void ServeSwarm(FidelityChoice fidelity, ProfileChoice profile, const KnobSheet& sheet);
 
 }  // namespace detcd::scenario

@@ -10,6 +10,7 @@
 #include <CLI/CLI.hpp>
 
 #include "scenarios/build_id.h"
+#include "scenarios/check_command.h"
 #include "scenarios/command_files.h"
 #include "scenarios/commands.h"
 #include "scenarios/prove_command.h"
@@ -49,6 +50,7 @@ struct Subject {
   std::string command;
   uint64_t seed = 0;
   std::string fidelity = "mixed";
+  std::string profile = "mixed";
   std::vector<std::string> settings;
   CLI::Option* seed_option = nullptr;
   CLI::Option* file_option = nullptr;
@@ -58,12 +60,14 @@ struct Subject {
     file_option = file;
     seed_option = app.add_option("--seed", seed, "The swarm's scenario of this seed")->excludes(file);
     app.add_option("--fidelity", fidelity, "With --seed: direct, wire or mixed")->needs(seed_option);
+    app.add_option("--profile", profile, "With --seed: tolerated, beyond, negative or mixed")->needs(seed_option);
     AddSettings(app, settings)->needs(seed_option);
   }
   // Sets the seed and the fidelity of a command; throws when neither a seed nor a file is named.
   template <class Command>
   void Fill(Command& filled) const {
     filled.fidelity = ParseFidelity(fidelity);
+    filled.profile = ParseProfile(profile);
     filled.sheet = MakeSheet(settings);
     if (seed_option->count() > 0) filled.seed = seed;
     if (seed_option->count() + file_option->count() == 0) throw UsageError{command + ": " + wanted};
@@ -104,12 +108,15 @@ Action AddExplain(CLI::App& app, const std::string& program) {
 Action AddPrint(CLI::App& app, const std::string&) {
   auto command = std::make_shared<PrintCommand>();
   auto fidelity = std::make_shared<std::string>("mixed");
+  auto profile = std::make_shared<std::string>("mixed");
   auto settings = std::make_shared<std::vector<std::string>>();
   app.add_option("--seed", command->seed)->required();
   app.add_option("--fidelity", *fidelity, "direct, wire or mixed");
+  app.add_option("--profile", *profile, "tolerated, beyond, negative or mixed");
   AddSettings(app, *settings);
   return [=] {
     command->fidelity = ParseFidelity(*fidelity);
+    command->profile = ParseProfile(*profile);
     command->sheet = MakeSheet(*settings);
     return Print(*command);
   };
@@ -121,6 +128,7 @@ Action AddSweep(CLI::App& app, const std::string& program) {
     std::string duration;
     std::string cpu_duration;
     std::string fidelity = "mixed";
+    std::string profile = "mixed";
     std::vector<std::string> settings;
   };
   auto command = std::make_shared<SweepCommand>(SweepCommand{.program = program});
@@ -130,6 +138,9 @@ Action AddSweep(CLI::App& app, const std::string& program) {
   app.add_option("--for", texts->duration, "Begin no seed after this time: 90s, 10m, 2h");
   app.add_option("--cpu-for", texts->cpu_duration, "Begin no seed after this much CPU time of all workers together");
   app.add_option("--fidelity", texts->fidelity, "direct, wire or mixed (one seed in ten is wire)");
+  app.add_option("--profile", texts->profile,
+                 "tolerated: faults that a cluster survives. beyond: disks altered too, refusal is right. negative: disks that lie;\n"
+                 "a loss that no judge reports is the failure. mixed: one seed in ten is beyond, the others tolerated");
   AddSettings(app, texts->settings);
   app.add_option("--json", command->json_file, "Write the report to this file (SweepReport of sweep.proto)");
   app.add_option("--digests", command->digests_file, "Write `seed digest`, one a line, to this file");
@@ -138,6 +149,7 @@ Action AddSweep(CLI::App& app, const std::string& program) {
   app.add_flag("--twice", command->twice, "Run every seed twice, under two surroundings; default: one seed in 64");
   return [=] {
     command->fidelity = ParseFidelity(texts->fidelity);
+    command->profile = ParseProfile(texts->profile);
     command->sheet = MakeSheet(texts->settings);
     command->seeds = ParseSeedRange(texts->seeds);
     if (!texts->duration.empty()) command->wall_ns_max = ParseDuration(texts->duration);
@@ -223,16 +235,24 @@ Action AddStudy(CLI::App& app, const std::string&) {
   return [=] { return RunStudy(*command); };
 }
 
+Action AddCheck(CLI::App& app, const std::string&) {
+  auto command = std::make_shared<CheckCommand>();
+  app.add_option("FILES", command->files, "Histories in the format of checker/history.proto")->required();
+  return [=] { return RunCheck(*command); };
+}
+
 Action AddServe(CLI::App& app, const std::string&) {
   auto file = std::make_shared<std::string>();
   auto fidelity = std::make_shared<std::string>("mixed");
+  auto profile = std::make_shared<std::string>("mixed");
   auto settings = std::make_shared<std::vector<std::string>>();
   app.add_option("--fidelity", *fidelity);
+  app.add_option("--profile", *profile);
   AddSettings(app, *settings);
   app.add_option("--file", *file);
   return [=]() -> int {
     if (!file->empty()) ServeScenario(*file);
-    ServeSwarm(ParseFidelity(*fidelity), MakeSheet(*settings));
+    ServeSwarm(ParseFidelity(*fidelity), ParseProfile(*profile), MakeSheet(*settings));
   };
 }
 
@@ -254,6 +274,7 @@ constexpr CommandRow kCommands[] = {
     {"zoo", "Builds known bugs and measures how soon they are found; from a working tree", AddZoo},
     {"explain", "Runs one failing scenario and tells what led to the failure", AddExplain},
     {"prove", "Proves the rules of elections, leases and quorums, and refutes each when weakened", AddProve},
+    {"check", "Judges histories that clients of real clusters recorded", AddCheck},
     {"shrink", "Makes a failing scenario small and writes it to a file", AddShrink},
     {"study", "Runs a grid of settings and measures each cell: a table and a chart", AddStudy},
     {"serve", nullptr, AddServe},
@@ -261,7 +282,7 @@ constexpr CommandRow kCommands[] = {
 
 int Main(int argc, char** argv) {
   CLI::App app("Runs seeded worlds of detcd clusters, breaks them and judges them.\n"
-               "Exit codes: 0 fine, 1 a property violated, 2 not live, 3 a crash or hang, 4 undetermined, divergent or a\n"
+               "Exit codes: 0 fine, 1 a property violated (or, in the negative profile, a loss unreported), 2 not live, 3 a crash or hang, 4 undetermined, divergent or a\n"
                "dead fault, 64 usage, 130 interrupted and nothing found until then; of several the smallest, which is the\n"
                "gravest.");
   app.require_subcommand(0, 1);
@@ -282,7 +303,7 @@ int Main(int argc, char** argv) {
   for (const auto& [command, action] : actions) {
     if (command->parsed()) return action();
   }
-  throw UsageError{"want a command: run, print, sweep, shrink, explain, diverge, prove, study or zoo; --help tells more"};
+  throw UsageError{"want a command: run, print, sweep, shrink, explain, diverge, check, prove, study or zoo; --help tells more"};
 }
 
 }  // namespace

@@ -93,11 +93,14 @@ void Measures::OnEpisode(const Episode& episode, bool begins) {
 
 void Measures::RefreshConnections() {
   const sim::Links& links = world_.universe().links();
+  const auto arrives = [&](uint32_t from, uint32_t to) {
+    return !links.IsBlocked(from, to) && links.Law(from, to).clogged_until <= world_.universe().now();
+  };
   const auto runs = [this](uint32_t member) { return world_.IsUp(member) && seats_[member].hampered == 0; };
   for (uint32_t member = 0; member < world_.members(); ++member) {
     uint32_t reached = 0;
     for (uint32_t other = 0; other < world_.members(); ++other) {
-      if (runs(other) && !links.IsBlocked(member, other) && !links.IsBlocked(other, member)) ++reached;
+      if (runs(other) && arrives(member, other) && arrives(other, member)) ++reached;
     }
     std::optional<int64_t>& since = seats_[member].connected_since;
     if (!runs(member) || reached <= world_.members() / 2) {

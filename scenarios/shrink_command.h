@@ -15,6 +15,7 @@ struct ShrinkCommand {
   std::optional<uint64_t> seed;    // one of these two
   std::string scenario_file;
   FidelityChoice fidelity = FidelityChoice::kMixed;
+  ProfileChoice profile = ProfileChoice::kMixed;
   KnobSheet sheet;                 // of what the swarm draws
   std::string out_file;            // empty: a name made of the seed or of the file's name
   std::string json_file;           // ShrinkReport; empty: none

@@ -118,7 +118,7 @@ std::vector<StudyCell> MakeCells(const Study& study, std::string& trouble) {
 }
 
 Scenario ScenarioOf(const StudyCell& cell, uint64_t seed) {
-  if (cell.swarm) return DrawScenario(seed, FidelityChoice::kMixed, cell.sheet);
+  if (cell.swarm) return DrawScenario(seed, FidelityChoice::kMixed, ProfileChoice::kMixed, cell.sheet);
   Scenario scenario = cell.scenario;
   cell.sheet.Apply(scenario);
   scenario.set_seed(seed);
