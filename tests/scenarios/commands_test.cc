@@ -227,7 +227,7 @@ TEST(DetcdSimTest, SweepsDoNotDependOnJobs) {
   const std::string one = sweep("1");
   EXPECT_EQ(one, sweep("3"));
   EXPECT_THAT(one, StartsWith("3 "));
-  EXPECT_THAT(one, HasSubstr("\"schema_version\": 2"));
+  EXPECT_THAT(one, HasSubstr("\"schema_version\": 3"));
 }
 
 // A put of a=v1 and a read that shows `shown`, as a file.
