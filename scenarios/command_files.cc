@@ -49,8 +49,19 @@ std::string Quoted(const std::string& word) {
   return quoted + "'";
 }
 
-std::string ReplayOfSeed(const std::string& program, uint64_t seed, FidelityChoice fidelity, ProfileChoice profile) {
-  return absl::StrFormat("%s run --seed %d%s", Quoted(program), seed, ChoiceText(fidelity, profile));
+Scenario DrawScenario(uint64_t seed, FidelityChoice fidelity, ProfileChoice profile, const KnobSheet& sheet) {
+  Scenario scenario = MakeSwarm(seed, fidelity, profile);
+  sheet.Apply(scenario);
+  return scenario;
+}
+
+std::string SeedOptions(uint64_t seed, FidelityChoice fidelity, ProfileChoice profile, const KnobSheet& sheet) {
+  return absl::StrFormat("--seed %d%s%s", seed, ChoiceText(fidelity, profile), sheet.Options());
+}
+
+std::string ReplayOfSeed(const std::string& program, uint64_t seed, FidelityChoice fidelity, ProfileChoice profile,
+                         const KnobSheet& sheet) {
+  return absl::StrFormat("%s run %s", Quoted(program), SeedOptions(seed, fidelity, profile, sheet));
 }
 
 SeedReport RunOne(const Scenario& scenario, const RunOptions& options) {

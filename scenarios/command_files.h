@@ -5,6 +5,7 @@
 #include <string>
 #include <string_view>
 
+#include "scenarios/knob_sheet.h"
 #include "scenarios/runner.h"
 #include "scenarios/scenario.pb.h"
 #include "scenarios/sweep.h"
@@ -33,7 +34,12 @@ class OutputFile {
 
 // `word` as a shell reads it.
 std::string Quoted(const std::string& word);
-std::string ReplayOfSeed(const std::string& program, uint64_t seed, FidelityChoice fidelity, ProfileChoice profile);
+// The swarm's scenario of `seed`, with the settings of `sheet`.
+Scenario DrawScenario(uint64_t seed, FidelityChoice fidelity, ProfileChoice profile, const KnobSheet& sheet);
+// `--seed 42 --fidelity mixed`, and the sheet.
+std::string SeedOptions(uint64_t seed, FidelityChoice fidelity, ProfileChoice profile, const KnobSheet& sheet);
+std::string ReplayOfSeed(const std::string& program, uint64_t seed, FidelityChoice fidelity, ProfileChoice profile,
+                         const KnobSheet& sheet);
 
 // That this process may use.
 uint32_t Processors();

@@ -46,10 +46,9 @@ bool IsTraced() {
 }
 
 // What to do about a failure: a run that was two runs is compared, any other is run again.
-std::string ReplayOfFailure(const std::string& program, const SeedReport& report, FidelityChoice fidelity,
-                            ProfileChoice profile) {
-  if (report.property() != kDivergence) return ReplayOfSeed(program, report.seed(), fidelity, profile);
-  std::string command = absl::StrFormat("%s diverge --seed %d%s", Quoted(program), report.seed(), ChoiceText(fidelity, profile));
+std::string ReplayOfFailure(const SweepCommand& sweep, const SeedReport& report) {
+  if (report.property() != kDivergence) return ReplayOfSeed(sweep.program, report.seed(), sweep.fidelity, sweep.profile, sweep.sheet);
+  std::string command = absl::StrFormat("%s diverge %s", Quoted(sweep.program), SeedOptions(report.seed(), sweep.fidelity, sweep.profile, sweep.sheet));
   if (report.equal_events() != 0) command += absl::StrFormat(" --after %d", report.equal_events());
   return command;
 }
@@ -64,9 +63,9 @@ void AddNewProbes(SeedReport& report) {
   }
 }
 
-RunSeed SwarmRun(FidelityChoice fidelity, ProfileChoice profile) {
-  return [fidelity, profile](uint64_t seed) {
-    SeedReport report = RunOne(MakeSwarm(seed, fidelity, profile), RunOptions());
+RunSeed SwarmRun(FidelityChoice fidelity, ProfileChoice profile, const KnobSheet& sheet) {
+  return [fidelity, profile, sheet](uint64_t seed) {
+    SeedReport report = RunOne(DrawScenario(seed, fidelity, profile, sheet), RunOptions());
     AddNewProbes(report);
     return report;
   };
@@ -193,8 +192,8 @@ std::string ChoiceText(FidelityChoice fidelity, ProfileChoice profile) {
 }
 
 int Run(const RunCommand& command) {
-  const Scenario scenario = command.seed ? MakeSwarm(*command.seed, command.fidelity, command.profile) : ReadScenario(command.scenario_file);
-  const std::string replay = command.seed ? ReplayOfSeed(command.program, *command.seed, command.fidelity, command.profile)
+  const Scenario scenario = command.seed ? DrawScenario(*command.seed, command.fidelity, command.profile, command.sheet) : ReadScenario(command.scenario_file);
+  const std::string replay = command.seed ? ReplayOfSeed(command.program, *command.seed, command.fidelity, command.profile, command.sheet)
                                           : Quoted(command.program) + " run " + Quoted(command.scenario_file);
   if (!command.trace_file.empty()) OutputFile(command.trace_file).Close();  // complains now, not in a worker
   // In the process that runs it, because that is where the file is open.
@@ -230,7 +229,7 @@ int Run(const RunCommand& command) {
     std::printf("the run ends before event %llu\n", static_cast<unsigned long long>(command.stop_at_event));
   }
   PrintRun(report, command.stop_at_event != 0);
-  const std::string which = command.seed ? absl::StrFormat("--seed %d%s", *command.seed, ChoiceText(command.fidelity, command.profile))
+  const std::string which = command.seed ? SeedOptions(*command.seed, command.fidelity, command.profile, command.sheet)
                                          : Quoted(command.scenario_file);
   if (report.verdict() != 0 && command.story != StoryDepth::kCauses) {
     std::printf("what led to it:  %s explain %s\nmade small:      %s shrink %s\n", Quoted(command.program).c_str(), which.c_str(),
@@ -241,7 +240,7 @@ int Run(const RunCommand& command) {
 }
 
 int Print(const PrintCommand& command) {
-  std::printf("%s", ScenarioText(MakeSwarm(command.seed, command.fidelity, command.profile)).c_str());
+  std::printf("%s", ScenarioText(DrawScenario(command.seed, command.fidelity, command.profile, command.sheet)).c_str());
   return 0;
 }
 
@@ -276,7 +275,7 @@ class Campaign final : public SweepListener {
     failure.set_signature(seed.signature());
     failure.set_sentence(seed.sentence());
     failure.set_digest(digest);
-    failure.set_replay(ReplayOfFailure(command_.program, seed, command_.fidelity, command_.profile));
+    failure.set_replay(ReplayOfFailure(command_, seed));
     screen_.ShowFailure(failure);
     // What is kept does not grow with a sweep in which everything fails.
     if (report_.failures_size() >= kFailuresKeptMax) return;
@@ -324,6 +323,10 @@ class Campaign final : public SweepListener {
 
 int RunSweep(const SweepCommand& command) {
   const uint32_t jobs = command.jobs != 0 ? command.jobs : Processors();
+  std::vector<std::string> twin = {command.program, "serve", "--fidelity", FidelityText(command.fidelity), "--profile",
+                                   ProfileText(command.profile)};
+  const std::vector<std::string> settings = command.sheet.Arguments();
+  twin.insert(twin.end(), settings.begin(), settings.end());
   const SweepOptions options{.first = command.seeds.first,
                              .last = command.seeds.last,
                              .jobs = jobs,
@@ -331,13 +334,12 @@ int RunSweep(const SweepCommand& command) {
                              .cpu_ns_max = static_cast<uint64_t>(command.cpu_ns_max),
                              .failures_max = command.failures_max,
                              .twin_share = command.twice ? 1u : kTwinShare,
-                             .twin_command = {command.program, "serve", "--fidelity", FidelityText(command.fidelity), "--profile",
-                                              ProfileText(command.profile)}};
+                             .twin_command = std::move(twin)};
   if (const std::string trouble = LayoutTrouble(); !trouble.empty()) {
     std::printf("second runs get the same addresses as the first, but for their heap: %s\n", trouble.c_str());
   }
   Campaign campaign(command, jobs);
-  return campaign.End(Sweep(options, SwarmRun(command.fidelity, command.profile), campaign));
+  return campaign.End(Sweep(options, SwarmRun(command.fidelity, command.profile, command.sheet), campaign));
 }
 
 int RunDiverge(const DivergeCommand& command) {
@@ -350,7 +352,9 @@ int RunDiverge(const DivergeCommand& command) {
     if (command.seed) {
       made.command.insert(made.command.end(),
                           {"--seed", absl::StrFormat("%d", *command.seed), "--fidelity", FidelityText(command.fidelity), "--profile",
-                                              ProfileText(command.profile)});
+                           ProfileText(command.profile)});
+      const std::vector<std::string> settings = command.sheet.Arguments();
+      made.command.insert(made.command.end(), settings.begin(), settings.end());
     } else {
       made.command.push_back(file);
     }
@@ -378,12 +382,14 @@ int RunDiverge(const DivergeCommand& command) {
 }
 
 int Events(const EventsCommand& command) {
-  const Scenario scenario = command.seed ? MakeSwarm(*command.seed, command.fidelity, command.profile) : ReadScenario(command.scenario_file);
+  const Scenario scenario = command.seed ? DrawScenario(*command.seed, command.fidelity, command.profile, command.sheet) : ReadScenario(command.scenario_file);
   if (command.other_heap) DisturbHeap(scenario.seed());
   PrintEvents(scenario, command.request);
   return 0;
 }
 
-void ServeSwarm(FidelityChoice fidelity, ProfileChoice profile) { ServeSeeds(SwarmRun(fidelity, profile)); }
+void ServeSwarm(FidelityChoice fidelity, ProfileChoice profile, const KnobSheet& sheet) {
+  ServeSeeds(SwarmRun(fidelity, profile, sheet));
+}
 
 }  // namespace detcd::scenario

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "scenarios/event_stream.h"
+#include "scenarios/knob_sheet.h"
 #include "scenarios/runner.h"
 #include "scenarios/swarm.h"
 
@@ -44,6 +45,7 @@ struct RunCommand {
   std::string scenario_file;
   FidelityChoice fidelity = FidelityChoice::kMixed;
   ProfileChoice profile = ProfileChoice::kMixed;
+  KnobSheet sheet;                 // of what the swarm draws
   StoryDepth story = StoryDepth::kLanes;  // kCauses: explain
   std::string trace_file;          // empty: none
   uint64_t stop_at_event = 0;      // 0: never
@@ -54,6 +56,7 @@ struct PrintCommand {
   uint64_t seed = 0;
   FidelityChoice fidelity = FidelityChoice::kMixed;
   ProfileChoice profile = ProfileChoice::kMixed;
+  KnobSheet sheet;                 // of what the swarm draws
 };
 
 struct SweepCommand {
@@ -64,6 +67,7 @@ struct SweepCommand {
   int64_t cpu_ns_max = 0;          // of all workers together; 0: no bound
   FidelityChoice fidelity = FidelityChoice::kMixed;
   ProfileChoice profile = ProfileChoice::kMixed;
+  KnobSheet sheet;                 // of what the swarm draws
   std::string json_file;           // empty: none
   std::string digests_file;
   uint64_t failures_max = 0;       // 0: no bound
@@ -79,6 +83,7 @@ struct DivergeCommand {
   std::vector<std::string> files;
   FidelityChoice fidelity = FidelityChoice::kMixed;
   ProfileChoice profile = ProfileChoice::kMixed;
+  KnobSheet sheet;                 // of what the swarm draws
   std::string binary_a;            // empty: this program
   std::string binary_b;
   uint64_t checkpoint_interval = 0;
@@ -91,6 +96,7 @@ struct EventsCommand {
   std::string scenario_file;
   FidelityChoice fidelity = FidelityChoice::kMixed;
   ProfileChoice profile = ProfileChoice::kMixed;
+  KnobSheet sheet;                 // of what the swarm draws
   EventRequest request;
   bool other_heap = false;
 };
@@ -105,6 +111,6 @@ int RunDiverge(const DivergeCommand& command);
 int Events(const EventsCommand& command);
 
 // The life of a sweep's worker that was started as a program.
-[[noreturn]] void ServeSwarm(FidelityChoice fidelity, ProfileChoice profile);
+[[noreturn]] void ServeSwarm(FidelityChoice fidelity, ProfileChoice profile, const KnobSheet& sheet);
 
 }  // namespace detcd::scenario

@@ -419,6 +419,7 @@ void EpisodeFaults::CrashMember(size_t place, uint32_t member) {
       restart_at = universe_.now() + 1;
       break;
     default:
+      if (episode.crash().pre_vote() != Crash::AS_BEFORE) world_.SetPreVote(member, episode.crash().pre_vote() == Crash::ON);
       if (was_up) TakeDown(member, episode.crash().survival());
   }
   universe_.ScheduleControl(restart_at, Token(Control::kRestart, place, member));

@@ -16,6 +16,7 @@
 #include "scenarios/prove_command.h"
 #include "scenarios/runner.h"
 #include "scenarios/shrink_command.h"
+#include "scenarios/study/study.h"
 #include "scenarios/zoo/zoo.h"
 
 namespace detcd::scenario {
@@ -29,6 +30,20 @@ constexpr uint64_t kRlimitMax = 4'000'000'000;  // Z3 counts in 32 bits
 // What a command does once its line is parsed. Holds what its options were written to.
 using Action = std::function<int()>;
 
+CLI::Option* AddSettings(CLI::App& app, std::vector<std::string>& settings) {
+  return app.add_option("--set", settings, "KEY=VALUE instead of what the swarm draws: election_timeout=500, pre_vote=off, drift=1000")
+      ->expected(1)
+      ->multi_option_policy(CLI::MultiOptionPolicy::TakeAll);
+}
+
+KnobSheet MakeSheet(const std::vector<std::string>& settings) {
+  KnobSheet sheet;
+  for (const std::string& setting : settings) {
+    if (const std::string trouble = sheet.Add(setting); !trouble.empty()) throw UsageError{"--set " + trouble};
+  }
+  return sheet;
+}
+
 // The choice that most commands begin with: the swarm's scenario of a seed, or a file.
 struct Subject {
   std::string wanted = "want --seed N or a scenario file";
@@ -36,6 +51,7 @@ struct Subject {
   uint64_t seed = 0;
   std::string fidelity = "mixed";
   std::string profile = "mixed";
+  std::vector<std::string> settings;
   CLI::Option* seed_option = nullptr;
   CLI::Option* file_option = nullptr;
 
@@ -45,12 +61,14 @@ struct Subject {
     seed_option = app.add_option("--seed", seed, "The swarm's scenario of this seed")->excludes(file);
     app.add_option("--fidelity", fidelity, "With --seed: direct, wire or mixed")->needs(seed_option);
     app.add_option("--profile", profile, "With --seed: tolerated, beyond, negative or mixed")->needs(seed_option);
+    AddSettings(app, settings)->needs(seed_option);
   }
   // Sets the seed and the fidelity of a command; throws when neither a seed nor a file is named.
   template <class Command>
   void Fill(Command& filled) const {
     filled.fidelity = ParseFidelity(fidelity);
     filled.profile = ParseProfile(profile);
+    filled.sheet = MakeSheet(settings);
     if (seed_option->count() > 0) filled.seed = seed;
     if (seed_option->count() + file_option->count() == 0) throw UsageError{command + ": " + wanted};
   }
@@ -91,12 +109,15 @@ Action AddPrint(CLI::App& app, const std::string&) {
   auto command = std::make_shared<PrintCommand>();
   auto fidelity = std::make_shared<std::string>("mixed");
   auto profile = std::make_shared<std::string>("mixed");
+  auto settings = std::make_shared<std::vector<std::string>>();
   app.add_option("--seed", command->seed)->required();
   app.add_option("--fidelity", *fidelity, "direct, wire or mixed");
   app.add_option("--profile", *profile, "tolerated, beyond, negative or mixed");
+  AddSettings(app, *settings);
   return [=] {
     command->fidelity = ParseFidelity(*fidelity);
     command->profile = ParseProfile(*profile);
+    command->sheet = MakeSheet(*settings);
     return Print(*command);
   };
 }
@@ -108,6 +129,7 @@ Action AddSweep(CLI::App& app, const std::string& program) {
     std::string cpu_duration;
     std::string fidelity = "mixed";
     std::string profile = "mixed";
+    std::vector<std::string> settings;
   };
   auto command = std::make_shared<SweepCommand>(SweepCommand{.program = program});
   auto texts = std::make_shared<Texts>();
@@ -119,6 +141,7 @@ Action AddSweep(CLI::App& app, const std::string& program) {
   app.add_option("--profile", texts->profile,
                  "tolerated: faults that a cluster survives. beyond: disks altered too, refusal is right. negative: disks that lie;\n"
                  "a loss that no judge reports is the failure. mixed: one seed in ten is beyond, the others tolerated");
+  AddSettings(app, texts->settings);
   app.add_option("--json", command->json_file, "Write the report to this file (SweepReport of sweep.proto)");
   app.add_option("--digests", command->digests_file, "Write `seed digest`, one a line, to this file");
   app.add_option("--failures-max", command->failures_max, "End at the seed with this failure; default: no bound");
@@ -127,6 +150,7 @@ Action AddSweep(CLI::App& app, const std::string& program) {
   return [=] {
     command->fidelity = ParseFidelity(texts->fidelity);
     command->profile = ParseProfile(texts->profile);
+    command->sheet = MakeSheet(texts->settings);
     command->seeds = ParseSeedRange(texts->seeds);
     if (!texts->duration.empty()) command->wall_ns_max = ParseDuration(texts->duration);
     if (!texts->cpu_duration.empty()) command->cpu_ns_max = ParseDuration(texts->cpu_duration, "--cpu-for");
@@ -200,6 +224,17 @@ Action AddProve(CLI::App& app, const std::string&) {
   return [=] { return RunProve(*command); };
 }
 
+Action AddStudy(CLI::App& app, const std::string&) {
+  auto command = std::make_shared<StudyCommand>();
+  app.add_option("FILE", command->study_file, "A study in protobuf text format (study/study.proto)")->required();
+  app.add_option("--seeds", command->seeds, "Of each cell; default: as the study says")->check(CLI::PositiveNumber);
+  AddJobs(app, command->jobs);
+  app.add_option("--csv", command->csv_file, "Write all numbers to this file");
+  app.add_option("--json", command->json_file, "Write the report to this file (StudyReport of study.proto)");
+  app.add_option("--svg", command->svg_file, "Write the chart to this file");
+  return [=] { return RunStudy(*command); };
+}
+
 Action AddCheck(CLI::App& app, const std::string&) {
   auto command = std::make_shared<CheckCommand>();
   app.add_option("FILES", command->files, "Histories in the format of checker/history.proto")->required();
@@ -210,12 +245,14 @@ Action AddServe(CLI::App& app, const std::string&) {
   auto file = std::make_shared<std::string>();
   auto fidelity = std::make_shared<std::string>("mixed");
   auto profile = std::make_shared<std::string>("mixed");
+  auto settings = std::make_shared<std::vector<std::string>>();
   app.add_option("--fidelity", *fidelity);
   app.add_option("--profile", *profile);
+  AddSettings(app, *settings);
   app.add_option("--file", *file);
   return [=]() -> int {
     if (!file->empty()) ServeScenario(*file);
-    ServeSwarm(ParseFidelity(*fidelity), ParseProfile(*profile));
+    ServeSwarm(ParseFidelity(*fidelity), ParseProfile(*profile), MakeSheet(*settings));
   };
 }
 
@@ -239,6 +276,7 @@ constexpr CommandRow kCommands[] = {
     {"prove", "Proves the rules of elections, leases and quorums, and refutes each when weakened", AddProve},
     {"check", "Judges histories that clients of real clusters recorded", AddCheck},
     {"shrink", "Makes a failing scenario small and writes it to a file", AddShrink},
+    {"study", "Runs a grid of settings and measures each cell: a table and a chart", AddStudy},
     {"serve", nullptr, AddServe},
 };
 
@@ -265,7 +303,7 @@ int Main(int argc, char** argv) {
   for (const auto& [command, action] : actions) {
     if (command->parsed()) return action();
   }
-  throw UsageError{"want a command: run, print, sweep, shrink, explain, diverge, check, prove or zoo; --help tells more"};
+  throw UsageError{"want a command: run, print, sweep, shrink, explain, diverge, check, prove, study or zoo; --help tells more"};
 }
 
 }  // namespace

@@ -11,6 +11,7 @@
 #include "checker/triage.h"
 #include "core/base/check.h"
 #include "scenarios/episode_faults.h"
+#include "scenarios/expectations.h"
 #include "scenarios/operations.h"
 #include "scenarios/recorder.h"
 #include "scenarios/settings.h"
@@ -42,6 +43,7 @@ class Run final : private EpisodeListener {
         world_(MakeWorldKnobs(scenario)),
         faults_(scenario, world_, *this) {
     if (options.story != StoryDepth::kShort) recorder_.emplace(world_);
+    if (scenario.expectations_size() > 0 || options.measure.has_value()) expectations_.emplace(scenario, options.measure, world_);
   }
 
   RunResult Go() {
@@ -56,14 +58,17 @@ class Run final : private EpisodeListener {
       if (recorder_) recorder_->AfterStep(step);
       if (step.stopped) OnStopped(step.endpoint);
       if (step.is_control) OnControl(step.control);
+      if (expectations_) expectations_->AfterStep(step);
       if (owes_no_service_ && !world_.violation().has_value() && (!step.running || universe.now() >= watch_until_)) {
         world_.FinishWithoutService();
         finished_ = true;
         return Ended();
       }
-      if (!step.running) return Ended();
+      if (!step.running || IsUnexpected()) return Ended();
       if (healed_ && world_.Settled()) {
         world_.Finish();
+        if (expectations_ && !world_.violation().has_value()) expectations_->Finish();
+        IsUnexpected();
         return Ended();
       }
       if (OverBudget()) return Ended();
@@ -100,8 +105,13 @@ class Run final : private EpisodeListener {
     for (const Operation& operation : scenario_.operations()) {
       const uint32_t client = operation.client() - 1;
       const Instant zero = universe.clock(world_.ClientEndpoint(client)).Local(0);
-      world_.client(client).Plan(MakeOperation(operation, zero));
-      last_operation_id_ = std::max<uint64_t>(last_operation_id_, operation.id());
+      Operation call = operation;
+      for (uint32_t times = std::max(1u, operation.times()); times > 0; --times) {
+        world_.client(client).Plan(MakeOperation(call, zero));
+        last_operation_id_ = std::max<uint64_t>(last_operation_id_, call.id());
+        call.set_id(call.id() + 1);
+        call.set_at_ms(call.at_ms() + operation.every_ms());
+      }
     }
   }
 
@@ -138,6 +148,7 @@ class Run final : private EpisodeListener {
                                      begins ? "begins" : "ends", episode.ShortDebugString()));
     }
     if (recorder_) recorder_->OnEpisode(episode, place, begins);
+    if (expectations_) expectations_->OnEpisode(episode, begins);
   }
   void OnCrash(uint32_t member, std::string_view how) override {
     if (recorder_) recorder_->OnCrash(member, how);
@@ -182,6 +193,11 @@ class Run final : private EpisodeListener {
 
   // --- the end ---
 
+  bool IsUnexpected() {
+    if (expectations_ && !failure_.has_value()) failure_ = expectations_->violation();
+    return failure_.has_value();
+  }
+
   bool OverBudget() {
     sim::SimUniverse& universe = world_.universe();
     const uint64_t events = universe.queue().popped();
@@ -222,6 +238,7 @@ class Run final : private EpisodeListener {
             .refused = counts.refused,
             .leader_changes = counts.leader_changes,
             .effects = universe.effects().counts(),
+            .measured = expectations_ ? expectations_->measured() : std::vector<uint64_t>(),
             .profile = scenario_.profile()};
   }
 
@@ -271,6 +288,7 @@ class Run final : private EpisodeListener {
   World world_;
   std::optional<Recorder> recorder_;
   EpisodeFaults faults_;
+  std::optional<Expectations> expectations_;
   uint64_t last_operation_id_ = 0;
   bool healed_ = false;
   bool finished_ = false;

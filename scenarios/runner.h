@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "checker/observation.h"
+#include "scenarios/metrics.h"
 #include "scenarios/scenario.pb.h"
 #include "sim/event_queue.h"
 #include "sim/faults/effects.h"
@@ -29,6 +30,7 @@ struct RunOptions {
   std::function<void(std::string_view)> trace;        // hears each trace line; empty: none, at no cost
   StoryDepth story = StoryDepth::kShort;
   std::function<void(const sim::EventRecord&)> event; // hears each event before it is handled; empty: none, at no cost
+  std::optional<Window> measure = {};                 // fills in RunResult::measured of this window
 };
 
 // What became of a run; the numbers are the exit codes of the command line.
@@ -55,6 +57,7 @@ struct RunResult {
   uint64_t refused = 0;
   uint64_t leader_changes = 0;
   sim::EffectCounts effects;
+  std::vector<uint64_t> measured;  // by Metric, when asked for
   Profile profile = TOLERATED;
   // NEGATIVE: what a judge said of data that went, as it must; none: nothing was lost that a member held to be durable.
   std::optional<checker::Violation> reported;

@@ -61,11 +61,11 @@ ScenarioSize SizeOf(const Scenario& scenario) {
   return size;
 }
 
-std::string ParseScenarioText(const std::string& text, Scenario& scenario) {
+std::string ParseScenarioText(const std::string& text, google::protobuf::Message& message) {
   FirstError error;
   google::protobuf::TextFormat::Parser parser;
   parser.RecordErrorsTo(&error);
-  return parser.ParseFromString(text, &scenario) ? std::string() : error.text();
+  return parser.ParseFromString(text, &message) ? std::string() : error.text();
 }
 
 }  // namespace detcd::scenario

@@ -18,7 +18,7 @@ struct ScenarioSize {
 };
 ScenarioSize SizeOf(const Scenario& scenario);
 
-// Reads a text. Empty when that worked; else what is wrong, with its place.
-std::string ParseScenarioText(const std::string& text, Scenario& scenario);
+// Reads a text, of a scenario or of a study. Empty when that worked; else what is wrong, with its place.
+std::string ParseScenarioText(const std::string& text, google::protobuf::Message& message);
 
 }  // namespace detcd::scenario

@@ -2,10 +2,12 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <map>
 #include <set>
 #include <string>
 
 #include "absl/strings/str_format.h"
+#include "scenarios/metrics.h"
 #include "scenarios/operations.h"
 #include "scenarios/runner.h"
 
@@ -17,6 +19,7 @@ constexpr uint32_t kClientsMax = 64;
 constexpr uint32_t kTimeMaxMs = 3'600'000;
 constexpr uint64_t kDelayMaxUs = 60'000'000;
 constexpr int32_t kDriftMaxPpm = 500'000;
+constexpr uint32_t kRepetitionsMax = 100'000;
 
 Duration MillisOr(uint32_t ms, uint32_t otherwise) { return Millis(ms != 0 ? ms : otherwise); }
 
@@ -61,11 +64,15 @@ sim::WorldKnobs MakeWorldKnobs(const Scenario& scenario) {
   world.member.heartbeat_interval = MillisOr(knobs.heartbeat_ms(), 100);
   world.member.election_timeout = MillisOr(knobs.election_timeout_ms(), 1000);
   world.member.pre_vote = !knobs.no_pre_vote();
+  world.member.check_quorum = !knobs.no_check_quorum();
   world.member.wal_segment_bytes = knobs.wal_segment_bytes();
   world.member.append_bytes_max = knobs.append_bytes_max();
   world.member.appends_in_flight_max = knobs.appends_in_flight_max();
   world.member.uncommitted_bytes_max = knobs.uncommitted_bytes_max();
   world.member.log_entries_in_memory_max = knobs.log_entries_in_memory_max();
+
+  for (const uint32_t member : knobs.no_pre_vote_members()) world.no_pre_vote.insert(member - 1);
+  for (const Episode& episode : scenario.episodes()) world.pre_vote_changes |= episode.crash().pre_vote() != Crash::AS_BEFORE;
 
   world.client_try_timeout = MillisOr(knobs.client_timeout_ms(), 5000);
   world.client_total_timeout = world.client_try_timeout * 3;
@@ -132,6 +139,9 @@ class Inspector {
     for (int i = 0; i < scenario_.operations_size(); ++i) {
       CheckOperation(absl::StrFormat("operations[%d]", i), scenario_.operations(i));
     }
+    for (int i = 0; i < scenario_.expectations_size(); ++i) {
+      CheckExpectation(absl::StrFormat("expectations[%d]", i), scenario_.expectations(i));
+    }
     return complaint_;
   }
 
@@ -185,6 +195,7 @@ class Inspector {
     Number("knobs.turn_events_max", knobs.turn_events_max(), 10'000);
     Number("knobs.event_cost_us", knobs.event_cost_us(), 1'000'000);
     Number("knobs.client_timeout_ms", knobs.client_timeout_ms(), kTimeMaxMs);
+    if (knobs.no_pre_vote_members_size() > 0) Members("knobs.no_pre_vote_members", knobs.no_pre_vote_members());
     if (knobs.socket_buffer_bytes() != 0 && knobs.socket_buffer_bytes() < 64) {
       Complain("knobs.socket_buffer_bytes", absl::StrFormat("want 0 or at least 64, got %d", knobs.socket_buffer_bytes()));
     }
@@ -212,6 +223,7 @@ class Inspector {
       case Episode::kResets: return Members(where + ".resets.members", episode.resets().members());
       case Episode::kCrash:
         if (!Survival_IsValid(episode.crash().survival())) Complain(where + ".crash.survival", "is no known survival");
+        if (!Crash::PreVote_IsValid(episode.crash().pre_vote())) Complain(where + ".crash.pre_vote", "is no known setting");
         return Members(where + ".crash.members", episode.crash().members());
       case Episode::kPause: return Members(where + ".pause.members", episode.pause().members());
       case Episode::kSyncStall: return Members(where + ".sync_stall.members", episode.sync_stall().members());
@@ -275,8 +287,13 @@ class Inspector {
   }
 
   void CheckOperation(const std::string& where, const Operation& operation) {
-    if (!operations_.insert(operation.id()).second || operation.id() == 0) {
-      Complain(where + ".id", absl::StrFormat("%d is zero or not unique", operation.id()));
+    Number(where + ".times", operation.times(), kRepetitionsMax);
+    Number(where + ".every_ms", operation.every_ms(), kTimeMaxMs);
+    if (!complaint_.empty()) return;
+    const uint32_t times = std::max(1u, operation.times());
+    for (uint32_t i = 0; i < times; ++i) {
+      if (operation.id() != 0 && operations_.insert(operation.id() + i).second) continue;
+      return Complain(where + ".id", absl::StrFormat("%d is zero or not unique", operation.id() + i));
     }
     Client(where + ".client", operation.client());
     Number(where + ".at_ms", operation.at_ms(), kTimeMaxMs);
@@ -285,7 +302,29 @@ class Inspector {
     // Operations of one client are begun in the order of the file.
     uint32_t& before = at_[operation.client()];
     if (operation.at_ms() < before) Complain(where + ".at_ms", "is before that of an earlier operation of its client");
-    before = operation.at_ms();
+    const uint64_t last = operation.at_ms() + uint64_t{times - 1} * operation.every_ms();
+    Number(where + ".times", last, kTimeMaxMs);
+    before = static_cast<uint32_t>(last);
+  }
+
+  void CheckExpectation(const std::string& where, const Expectation& expectation) {
+    if (!Expectation::Phase_IsValid(expectation.phase())) Complain(where + ".phase", "is no known phase");
+    if (expectation.phase() != Expectation::WHOLE_RUN && (expectation.from_ms() != 0 || expectation.to_ms() != 0)) {
+      Complain(where + ".phase", "excludes from_ms and to_ms");
+    }
+    if (expectation.to_ms() != 0 && expectation.to_ms() <= expectation.from_ms()) {
+      Complain(where + ".to_ms", absl::StrFormat("want more than from_ms %d, got %d", expectation.from_ms(), expectation.to_ms()));
+    }
+    if (expectation.member() != 0) Member(where + ".member", expectation.member());
+    for (const MetricRow& row : kMetrics) {
+      const Bounds* bounds = BoundsOf(expectation, row);
+      if (bounds == nullptr) continue;
+      const std::string field = where + "." + std::string(row.name);
+      if (bounds->has_min() && bounds->has_max() && bounds->max() < bounds->min()) {
+        Complain(field, absl::StrFormat("max %d is below min %d", bounds->max(), bounds->min()));
+      }
+      if (expectation.member() != 0 && !row.of_members) Complain(field, "is of all members together");
+    }
   }
 
   const Scenario& scenario_;

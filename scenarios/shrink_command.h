@@ -5,6 +5,7 @@
 #include <optional>
 #include <string>
 
+#include "scenarios/knob_sheet.h"
 #include "scenarios/swarm.h"
 
 namespace detcd::scenario {
@@ -15,6 +16,7 @@ struct ShrinkCommand {
   std::string scenario_file;
   FidelityChoice fidelity = FidelityChoice::kMixed;
   ProfileChoice profile = ProfileChoice::kMixed;
+  KnobSheet sheet;                 // of what the swarm draws
   std::string out_file;            // empty: a name made of the seed or of the file's name
   std::string json_file;           // ShrinkReport; empty: none
   uint64_t runs_max = 5'000;

@@ -70,6 +70,46 @@ ShrinkEdit ClearCallField(const FieldDescriptor* field, uint32_t id) {
 
 }  // namespace
 
+// One expectation alone; then without one of its bounds.
+Edits Expected(const Scenario& scenario, uint32_t) {
+  Edits edits;
+  const int count = scenario.expectations_size();
+  for (int kept = 0; count > 1 && kept < count; ++kept) {
+    edits.push_back([kept](Scenario& candidate) {
+      if (kept >= candidate.expectations_size()) return;
+      const Expectation alone = candidate.expectations(kept);
+      candidate.clear_expectations();
+      *candidate.add_expectations() = alone;
+    });
+  }
+  if (count != 1) return edits;
+  for (const FieldDescriptor* field : SetFields(scenario.expectations(0))) {
+    if (field->cpp_type() != FieldDescriptor::CPPTYPE_MESSAGE) continue;
+    edits.push_back([field](Scenario& candidate) {
+      if (candidate.expectations_size() != 1) return;
+      Expectation& expected = *candidate.mutable_expectations(0);
+      expected.GetReflection()->ClearField(&expected, field);
+    });
+  }
+  return edits;
+}
+
+// Repeated operations: once, a quarter and half as often.
+Edits Repetitions(const Scenario& scenario, uint32_t) {
+  Edits edits;
+  for (const Operation& operation : scenario.operations()) {
+    if (operation.times() < 2) continue;
+    for (const uint32_t part : {operation.times(), 4u, 2u}) {
+      edits.push_back([id = operation.id(), part](Scenario& candidate) {
+        for (Operation& changed : *candidate.mutable_operations()) {
+          if (changed.id() == id && changed.times() >= part) changed.set_times(changed.times() / part);
+        }
+      });
+    }
+  }
+  return edits;
+}
+
 Edits Wire(const Scenario&, uint32_t) {
   return {[](Scenario& scenario) {
     scenario.set_fidelity(DIRECT);

@@ -57,6 +57,10 @@ void KeepMembers(Scenario& scenario, uint32_t members) {
   scenario.set_members(members);
   RemoveIf(*scenario.mutable_clocks(), [&](const ClockSetting& clock) { return clock.member() > members; });
   RemoveIf(*scenario.mutable_lost_members(), [&](uint32_t member) { return member > members; });
+  RemoveIf(*scenario.mutable_expectations(), [&](const Expectation& expected) { return expected.member() > members; });
+  if (scenario.has_knobs()) {
+    RemoveIf(*scenario.mutable_knobs()->mutable_no_pre_vote_members(), [&](uint32_t member) { return member > members; });
+  }
   // Fewer than half may be lost: the highest of them come back.
   while (2 * scenario.lost_members_size() >= static_cast<int>(members) && scenario.lost_members_size() > 0) {
     scenario.mutable_lost_members()->RemoveLast();
@@ -88,6 +92,10 @@ void RenumberMembers(Scenario& scenario, const std::map<uint32_t, uint32_t>& num
   }
   for (ClockSetting& clock : *scenario.mutable_clocks()) clock.set_member(numbers.at(clock.member()));
   renumber(*scenario.mutable_lost_members());
+  if (scenario.knobs().no_pre_vote_members_size() > 0) renumber(*scenario.mutable_knobs()->mutable_no_pre_vote_members());
+  for (Expectation& expected : *scenario.mutable_expectations()) {
+    if (expected.member() != 0) expected.set_member(numbers.at(expected.member()));
+  }
 }
 
 void ForgetClient(Scenario& scenario, uint32_t client) {
@@ -109,6 +117,10 @@ void MoveEarlier(Scenario& scenario, uint32_t from_ms, uint32_t by_ms) {
   const auto moved = [&](uint32_t at) { return at < from_ms ? at : at - by_ms; };
   for (Episode& episode : *scenario.mutable_episodes()) episode.set_at_ms(moved(episode.at_ms()));
   for (Operation& operation : *scenario.mutable_operations()) operation.set_at_ms(moved(operation.at_ms()));
+  for (Expectation& expected : *scenario.mutable_expectations()) {
+    expected.set_from_ms(moved(expected.from_ms()));
+    expected.set_to_ms(moved(expected.to_ms()));
+  }
   scenario.set_chaos_ms(moved(scenario.chaos_ms()));
 }
 

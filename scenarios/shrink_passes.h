@@ -27,6 +27,8 @@ Edits Lengths(const Scenario& scenario, uint32_t level);
 // shrink_details.cc: settings, numbers, and the parts of calls.
 inline constexpr uint32_t kRoundingLevels = 3;
 inline constexpr uint32_t kValueLevels = 4;
+Edits Expected(const Scenario& scenario, uint32_t level);
+Edits Repetitions(const Scenario& scenario, uint32_t level);
 Edits Wire(const Scenario& scenario, uint32_t level);
 Edits Rounding(const Scenario& scenario, uint32_t level);
 Edits Constants(const Scenario& scenario, uint32_t level);

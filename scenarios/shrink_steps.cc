@@ -14,12 +14,14 @@ ShrinkPasses MakeShrinkPasses() {
   ShrinkPasses passes;
   passes.reductions = {
       {"byte streams", 1, Wire},
+      {"expectations", 1, Expected},
       {"fault families", 1, Families},
       {"the end", 1, End},
       {"the last part", kPartLevels, LastPart},
       {"episodes", kListLevels, Episodes},
       {"operations", kListLevels, Operations},
       {"the beginning", 1, Start},
+      {"repetitions", 1, Repetitions},
       {"turns of operations", kTurnLevels, Turns},
       {"members", 1, Members},
       {"lost members", 1, LostMembers},

@@ -57,6 +57,7 @@ SeedReport MakeReport(const RunResult& result) {
   }
   report.set_story(result.story);
   report.set_digest(result.digest);
+  for (const uint64_t value : result.measured) report.add_measured(value);
   for (const uint64_t digest : result.checkpoints) report.add_checkpoints(digest);
   report.set_events(result.events);
   for (const uint64_t count : result.events_by_kind) report.add_events_by_kind(count);

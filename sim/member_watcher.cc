@@ -18,6 +18,8 @@ EntryMark MarkOf(const raft::Entry& entry) {
 
 void MemberWatcher::Started(uint32_t incarnation) {
   seen_.incarnation = incarnation;
+  seen_.role = checker::Role::kFollower;  // nothing of what it was then is left, whatever it recovers
+  seen_.leader = MemberId();
   if (recovered_) {
     last_before_ = LogIndex(shadow_.size());
     mark_before_ = shadow_.empty() ? EntryMark() : shadow_.back();

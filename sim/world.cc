@@ -90,8 +90,8 @@ void World::MakeSeats() {
   panel_ = std::make_unique<checker::Panel>(checker::WorldObservation{.members = ascending,
                                                                       .election_timeout = options.election_timeout,
                                                                       .heartbeat_interval = options.heartbeat_interval,
-                                                                      .pre_vote = options.pre_vote,
-                                                                      .check_quorum = true,
+                                                                      .pre_vote = options.pre_vote && knobs_.no_pre_vote.empty() && !knobs_.pre_vote_changes,
+                                                                      .check_quorum = options.check_quorum,
                                                                       .clock_drift_ppm_max = knobs_.clock_drift_ppm_max,
                                                                       .bootstrap_index = LogIndex(knobs_.members),
                                                                       .clocks_leap = knobs_.clocks_leap});
@@ -104,6 +104,7 @@ void World::MakeSeats() {
     options.id = ids_[e];
     options.name = absl::StrFormat("m%d", e + 1);
     options.client_urls = {Url(e, kClientPortNumber)};
+    options.pre_vote = knobs_.member.pre_vote && !knobs_.no_pre_vote.contains(e);
     seats_.push_back(std::unique_ptr<Seat>(new Seat{.place = {.fidelity = knobs_.fidelity,
                                                               .endpoint = e,
                                                               .options = options,
@@ -170,6 +171,11 @@ void World::EndMember(uint32_t member) {
   universe_.End(member);
   if (seats_[member]->node->HangUp()) universe_.EndNoticed(member);
   seats_[member]->node.reset();
+}
+
+void World::SetPreVote(uint32_t member, bool pre_vote) {
+  CHECK(knobs_.pre_vote_changes);
+  seats_[member]->place.options.pre_vote = pre_vote;
 }
 
 void World::MoveLeader(uint32_t target) {
@@ -245,6 +251,7 @@ const std::optional<checker::Violation>& World::violation() const {
 
 void World::OnPeerSent(const raft::Message& message) {
   panel_->OnSent(Observe(message), Now());
+  if (listener_ != nullptr) listener_->OnPeerMessage(message);
   if (!std::holds_alternative<raft::TimeoutNow>(message.body)) return;
   const auto leader = std::find(ids_.begin(), ids_.end(), message.from);
   universe_.effects().At(static_cast<EndpointId>(leader - ids_.begin())).Effective(FaultKind::kTransfer);

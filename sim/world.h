@@ -11,6 +11,7 @@
 
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -33,6 +34,17 @@ struct WorldKnobs {
   int64_t clock_drift_ppm_max = 0;       // of any member at any time, for the judges
   bool clocks_leap = false;              // some clock leaps or freezes, for the judges
   bool harmed_may_stop = false;          // a member may stop by itself for what became of its disk
+  std::set<uint32_t> no_pre_vote;        // members without, whatever `member` says
+  bool pre_vote_changes = false;         // SetPreVote may be called, for the judges
+};
+
+// Hears what passes among the members.
+class WorldListener {
+ public:
+  virtual void OnPeerMessage(const raft::Message& message) = 0;
+
+ protected:
+  ~WorldListener() = default;
 };
 
 struct WorldStep {
@@ -81,6 +93,9 @@ class World final : private ClientListener, private PeerCutObserver {
   // The process ends, the machine stays.
   void EndMember(uint32_t member);
 
+  // From its next start on. Requires: pre_vote_changes.
+  void SetPreVote(uint32_t member, bool pre_vote);
+
   // Whoever leads is asked to hand its leadership to `target`, as by an operator.
   void MoveLeader(uint32_t target);
 
@@ -115,7 +130,11 @@ class World final : private ClientListener, private PeerCutObserver {
   // In words: who waits for whom.
   std::string Describe() const;
 
+  // Hears each message as its sender sends it, until another is set; nullptr: nobody.
+  void SetListener(WorldListener* listener) { listener_ = listener; }
+
   SimUniverse& universe() { return universe_; }
+  const WorldKnobs& knobs() const { return knobs_; }
   const WorldCounts& counts() const { return counts_; }
   const std::vector<checker::Operation>& history() const { return history_; }
   checker::Moment Now() const;
@@ -177,6 +196,7 @@ class World final : private ClientListener, private PeerCutObserver {
   std::string loss_;
   Term last_leader_term_;
   WorldCounts counts_;
+  WorldListener* listener_ = nullptr;
 };
 
 }  // namespace detcd::sim

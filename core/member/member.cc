@@ -123,7 +123,7 @@ raft::RaftOptions Member::MakeRaftOptions() const {
           .heartbeat_interval = options_.heartbeat_interval,
           .election_timeout = options_.election_timeout,
           .pre_vote = options_.pre_vote,
-          .check_quorum = true,
+          .check_quorum = options_.check_quorum,
           .append_bytes_max = OrDefault(options_.append_bytes_max, kAppendBytesMax),
           .appends_in_flight_max = OrDefault(options_.appends_in_flight_max, kAppendsInFlightMax),
           .append_bytes_in_flight_max =

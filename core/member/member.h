@@ -47,6 +47,7 @@ struct MemberOptions {
   Duration heartbeat_interval = Millis(100);
   Duration election_timeout = Millis(1000);
   bool pre_vote = true;
+  bool check_quorum = true;                     // etcd has it always; without it only where its worth is measured
   uint64_t wal_segment_bytes = 0;               // zero in any of these: the production value of limits.h
   uint64_t append_bytes_max = 0;
   uint64_t appends_in_flight_max = 0;

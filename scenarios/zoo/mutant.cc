@@ -66,12 +66,16 @@ std::optional<Mutant> ParseMutant(const std::string& file, std::string_view text
   }
   if (fields["Id"] != mutant.id) trouble = absl::StrFormat("want `Id: %s`, found `%s`", mutant.id, fields["Id"]);
   mutant.expected = SplitAtCommas(fields["Expected"]);
+  mutant.scenarios = SplitAtCommas(fields["Scenario"]);
   mutant.equivalent = fields["Equivalent"];
   const std::string& killed_by = fields["Killed-by"];
   if (killed_by.rfind(kTestPrefix, 0) == 0) {
     mutant.killed_by = killed_by.substr(kTestPrefix.size());
+  } else if (killed_by == "scenario") {
+    mutant.by_scenario = true;
+    if (mutant.scenarios.empty()) trouble = "`Killed-by: scenario` wants a `Scenario:`";
   } else if (!killed_by.empty() && killed_by != "sweep") {
-    trouble = absl::StrFormat("want `Killed-by: sweep` or `Killed-by: ctest -R NAME`, found `%s`", killed_by);
+    trouble = absl::StrFormat("want `Killed-by: sweep`, `scenario` or `ctest -R NAME`, found `%s`", killed_by);
   }
   if (mutant.expected.empty() && mutant.killed_by.empty() && mutant.equivalent.empty()) {
     trouble = "the header has no `Expected:`";

@@ -18,7 +18,9 @@ struct Mutant {
   std::string mechanism;
   std::string trigger;
   std::vector<std::string> expected;  // judges that may kill it
-  std::string killed_by;  // the test target that must fail; empty: a sweep
+  std::string killed_by;  // the test target that must fail; empty: a sweep, or by_scenario
+  bool by_scenario = false;  // the scenarios are all that must find it
+  std::vector<std::string> scenarios;  // that it must break, as `election/x`
   std::string equivalent; // why nothing can tell it from the core; empty: it is to be killed
   std::vector<std::string> touched;   // files that it changes
 

@@ -19,7 +19,7 @@
 namespace detcd::scenario {
 namespace {
 
-constexpr uint32_t kZooSchemaVersion = 2;
+constexpr uint32_t kZooSchemaVersion = 3;
 constexpr char kDeadFault[] = "dead fault";
 constexpr char kFailedMark[] = "[  FAILED  ] ";
 
@@ -142,6 +142,11 @@ class Zoo {
   void MeasureBySweep(const Mutant& mutant, MutantResult& result) {
     tree_.Apply(&mutant);
     tree_.Build("detcd-sim");
+    RunScenarios(mutant, result);
+    if (mutant.by_scenario) {
+      result.set_outcome("killed");
+      return;
+    }
     const std::string simulator = tree_.Program("detcd-sim");
     const std::string json = std::filesystem::current_path().string() + "/build/zoo/sweep.json";
     std::filesystem::remove(json);
@@ -161,6 +166,29 @@ class Zoo {
     if (sweep.failures_size() == 0) return;
     Replay(sweep.failures(0));
     if (!mutant.OfInstrument()) ShrinkFirst(sweep.failures(0), result);
+  }
+
+  // Each scenario of its header must fail on it; that they hold without it is a test of theirs.
+  void RunScenarios(const Mutant& mutant, MutantResult& result) const {
+    for (const std::string& name : mutant.scenarios) {
+      const std::string file = std::filesystem::current_path().string() + "/scenarios/" + name + ".scenario";
+      const Ended ended = RunProgram({tree_.Program("detcd-sim"), "run", file}, tree_.copy());
+      const std::string said = LinesWith(ended.text, {"verdict: "});
+      if (ended.code == 0) throw MutantTrouble{name + " holds on it"};
+      if (said.empty()) throw MutantTrouble{absl::StrFormat("%s cannot be run: exit code %d", name, ended.code)};
+      const size_t open = said.find('(');
+      const size_t close = said.find(')');
+      const bool named = open != std::string::npos && close != std::string::npos;
+      ScenarioKill& kill = *result.add_scenario_kills();
+      kill.set_scenario(name);
+      kill.set_judge(named ? said.substr(open + 1, close - open - 1) : "crash");
+      CheckListed(mutant, kill.judge(), name);
+    }
+  }
+
+  static void CheckListed(const Mutant& mutant, const std::string& judge, const std::string& where) {
+    if (std::find(mutant.expected.begin(), mutant.expected.end(), judge) != mutant.expected.end()) return;
+    throw MutantTrouble{absl::StrFormat("its header does not list `%s` (%s)", judge, where)};
   }
 
   // By the mutant's own program, from the start: what an earlier zoo made would make it look cheap.
@@ -210,8 +238,7 @@ class Zoo {
     result.set_probability_low(interval.low);
     result.set_probability_high(interval.high);
     for (const Kill& kill : result.kills()) {
-      if (std::find(mutant.expected.begin(), mutant.expected.end(), kill.judge()) != mutant.expected.end()) continue;
-      throw MutantTrouble{absl::StrFormat("its header does not list `%s` (seed %d: %s)", kill.judge(), kill.first_seed(), kill.signature())};
+      CheckListed(mutant, kill.judge(), absl::StrFormat("seed %d: %s", kill.first_seed(), kill.signature()));
     }
   }
 

@@ -37,6 +37,9 @@ std::string ShrunkCell(const ShrinkReport& shrunk) {
 std::string Row(const MutantResult& result) {
   std::string judges = result.outcome() == "killed" ? "" : result.outcome();
   for (const Kill& kill : result.kills()) judges += (judges.empty() ? "" : ", ") + kill.judge();
+  for (const ScenarioKill& kill : result.scenario_kills()) {
+    absl::StrAppendFormat(&judges, "%s%s: %s", judges.empty() ? "" : ", ", kill.scenario(), kill.judge());
+  }
   std::string numbers = "– | – | –";
   if (BySweep(result)) {
     numbers = absl::StrFormat("%d | %.2g [%.2g, %.2g] | %.2f s", result.kills(0).first_seed(), result.probability(),
@@ -91,6 +94,9 @@ std::string ResultLine(const MutantResult& result) {
   for (const Kill& kill : result.kills()) {
     judges += absl::StrFormat("%s%s", judges.empty() ? "" : ", ", kill.judge());
     if (kill.count() > 1) absl::StrAppendFormat(&judges, " x%d", kill.count());
+  }
+  for (const ScenarioKill& kill : result.scenario_kills()) {
+    absl::StrAppendFormat(&judges, "%s%s: %s", judges.empty() ? "" : ", ", kill.scenario(), kill.judge());
   }
   std::string numbers;
   if (result.seeds() > 0) numbers = absl::StrFormat("%6d seeds %7.1f s", result.seeds(), result.cpu_seconds());

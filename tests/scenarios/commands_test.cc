@@ -118,6 +118,11 @@ TEST(DetcdSimTest, UsageErrorsSayWhatIsWrong) {
       {"zoo --seeds 0", "--seeds"},
       {"zoo --table /no/such/file", "/no/such/file: is no report of zoo"},
       {"zoo", "no git working tree of detcd"},
+      {"sweep --seeds 1..2 --set colour=red", "--set colour=red: no such key"},
+      {"run file --set pre_vote=off", "--set"},
+      {"study", "FILE"},
+      {"study /no/such/file", "/no/such/file: cannot be read"},
+      {"study " + not_text, "no field named"},
       {"sweep --seeds 1..2 --json /no/such/folder/x", "/no/such/folder/x: No such file or directory"},
   };
   for (const auto& [arguments, want] : cases) {
@@ -137,6 +142,42 @@ TEST(DetcdSimTest, RunOfWhatPrintPrintsHasTheSameDigest) {
     EXPECT_THAT(LineWith(from_seed.text, "digest:"), StartsWith("digest: "));
     EXPECT_EQ(LineWith(from_seed.text, "digest:"), LineWith(from_file.text, "digest:")) << which;
   }
+}
+
+TEST(DetcdSimTest, SettingsArePartOfTheReplay) {
+  const std::string settings = "--set election_timeout=3000 --set pre_vote=off";
+  const std::string printed = Sim("print --seed 3 " + settings).text;
+  EXPECT_THAT(printed, AllOf(HasSubstr("election_timeout_ms: 3000"), HasSubstr("no_pre_vote: true")));
+  const Ended from_seed = Sim("run --seed 3 " + settings);
+  EXPECT_EQ(LineWith(from_seed.text, "digest:"), LineWith(Sim("run " + TempFile("set", printed)).text, "digest:"));
+  const std::string digests = TempFile("set_digests", "");
+  EXPECT_EQ(Sim("sweep --seeds 3..3 --twice " + settings + " --digests " + digests).code, 0);
+  EXPECT_EQ("digest: " + Content(digests), "digest: 3 " + LineWith(from_seed.text, "digest:").substr(8) + "\n");
+}
+
+TEST(DetcdSimTest, AFailedExpectationIsAViolationWithAReplay) {
+  const std::string file = TempFile("expects", Sim("print --seed 3").text + "expectations { leader_changes { max: 0 } }\n");
+  const Ended ended = Sim("run " + file);
+  EXPECT_EQ(ended.code, 1) << ended.text;
+  EXPECT_THAT(ended.text, AllOf(HasSubstr("verdict: violation (E:leader_changes)"), HasSubstr("run " + file)));
+}
+
+TEST(DetcdSimTest, AStudyDependsOnItsFileAlone) {
+  const std::string file = TempFile("study", R"(
+      title: "timeouts" seeds: 3 metrics: "write_gap_ms"
+      base { format_version: 1 chaos_ms: 4000 operations { id: 1 client: 1 at_ms: 500 times: 50 every_ms: 50 put { key: "a" } } }
+      knobs { key: "election_timeout" values: "500" values: "2000" })");
+  const auto study = [&](const std::string& jobs) {
+    std::string all;
+    for (const char* kind : {"csv", "json", "svg"}) all += absl::StrFormat(" --%s %s", kind, TempFile(kind + jobs, ""));
+    const Ended ended = Sim("study " + file + " --jobs " + jobs + all);
+    EXPECT_EQ(ended.code, 0) << ended.text;
+    for (const char* kind : {"csv", "json", "svg"}) all = Content(testing::TempDir() + "detcd_commands_test_" + kind + jobs) + all;
+    return ended.text + all.substr(0, all.find(" --csv"));
+  };
+  const std::string one = study("1");
+  EXPECT_EQ(one, study("2"));
+  EXPECT_THAT(one, AllOf(HasSubstr("mean (least-most) of 3 seeds"), HasSubstr("\"runs\": \"3\""), HasSubstr("<svg")));
 }
 
 TEST(DetcdSimTest, ATraceChangesNothing) {
@@ -186,7 +227,7 @@ TEST(DetcdSimTest, SweepsDoNotDependOnJobs) {
   const std::string one = sweep("1");
   EXPECT_EQ(one, sweep("3"));
   EXPECT_THAT(one, StartsWith("3 "));
-  EXPECT_THAT(one, HasSubstr("\"schema_version\": 2"));
+  EXPECT_THAT(one, HasSubstr("\"schema_version\": 3"));
 }
 
 // A put of a=v1 and a read that shows `shown`, as a file.

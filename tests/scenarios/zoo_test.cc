@@ -42,6 +42,15 @@ TEST(MutantTest, OfAnInstrumentNamesTheTestThatKillsIt) {
   EXPECT_TRUE(mutant->OfInstrument());
 }
 
+TEST(MutantTest, NamesScenariosThatItMustBreak) {
+  std::string trouble;
+  const std::string more = "Scenario: election/ring, election/bridge\nKilled-by: scenario\n";
+  const auto mutant = ParseMutant("scenarios/zoo/zoo-X1.patch", absl::StrFormat("%s%s%s", kHeader, more, kDiff), trouble);
+  ASSERT_TRUE(mutant.has_value()) << trouble;
+  EXPECT_EQ(mutant->scenarios, (std::vector<std::string>{"election/ring", "election/bridge"}));
+  EXPECT_TRUE(mutant->by_scenario);
+}
+
 TEST(MutantTest, SaysWhatIsWrong) {
   const std::string header = kHeader;
   const auto with = [](std::string_view head, std::string_view diff) { return absl::StrFormat("%s%s", std::string(head), std::string(diff)); };
@@ -51,6 +60,7 @@ TEST(MutantTest, SaysWhatIsWrong) {
   EXPECT_THAT(Trouble(with(until("Expected"), kDiff)), HasSubstr("no `Expected:`"));
   EXPECT_THAT(Trouble(with(with(until("Trigger"), "Expected: K4\n"), kDiff)), HasSubstr("no `Trigger:`"));
   EXPECT_THAT(Trouble(with(with(header, "Killed-by: luck\n"), kDiff)), HasSubstr("`luck`"));
+  EXPECT_THAT(Trouble(with(with(header, "Killed-by: scenario\n"), kDiff)), HasSubstr("wants a `Scenario:`"));
   EXPECT_THAT(Trouble(with("nonsense\n", with(header, kDiff))), HasSubstr("`nonsense`"));
   std::string long_diff = kDiff;
   for (int i = 0; i < 9; ++i) long_diff += "+more\n";

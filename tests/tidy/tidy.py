@@ -12,7 +12,8 @@ ROOT = Path(__file__).resolve().parents[2]
 
 # Parts that must be deterministic. The command line, worker processes and reports of scenarios/ are free.
 DETERMINISTIC = ("core/", "sim/", "checker/", "scenarios/swarm", "scenarios/settings", "scenarios/runner.cc",
-                 "scenarios/episode_faults", "scenarios/recorder", "scenarios/shrink.", "scenarios/shrink_steps", "scenarios/story")
+                 "scenarios/episode_faults", "scenarios/expectations", "scenarios/measures", "scenarios/metrics",
+                 "scenarios/recorder", "scenarios/shrink.", "scenarios/shrink_steps", "scenarios/story")
 FREE = ("checker/report", "checker/proofs/")
 
 # What no deterministic file may name, and why.
