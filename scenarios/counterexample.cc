@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/raft/leader_lease.h"
 
 namespace detcd::scenario {
 namespace {
@@ -19,7 +20,6 @@ using proofs::Weakness;
 constexpr uint32_t kReaders = 6;
 constexpr uint32_t kWriters = 3;
 constexpr uint32_t kClientTimeoutMs = 100;
-constexpr int32_t kHeadStartPpm = 300'000;  // no more than the models' drift
 constexpr uint32_t kTransferSentMs = 5;  // by then the leader has sent what makes the other campaign
 constexpr const char* kKey = "k";
 
@@ -55,7 +55,13 @@ class Writer {
     scenario_.mutable_knobs()->set_election_timeout_ms(knobs_.election_timeout_ms);
     scenario_.mutable_knobs()->set_heartbeat_ms(knobs_.election_timeout_ms / 10);
     scenario_.mutable_knobs()->set_client_timeout_ms(kClientTimeoutMs);
+    if (timeline_.weakness != Weakness::kPreVoteInContact) {
+      scenario_.mutable_knobs()->set_lease_reads(true);
+      const int64_t drift_ppm = std::max(timeline_.drift_ppm_max, raft::kClockDriftPpmMax);
+      scenario_.mutable_knobs()->set_lease_drift_ppm(static_cast<uint32_t>(drift_ppm));
+    }
     Clocks();
+    Lead();
     if (timeline_.weakness == Weakness::kPreVoteInContact) {
       Returning();
     } else {
@@ -91,18 +97,19 @@ class Writer {
     return operation;
   }
 
-  // Those of the model; and before its run begins, rates by which the old leader is the first to campaign.
+  // Whoever was the first to lead, the old leader leads long before the model's run begins, with no transfer in its term.
+  void Lead() {
+    const uint32_t at_ms = 3 * knobs_.election_timeout_ms;
+    AddEpisode(at_ms, at_ms).mutable_transfer()->add_to(timeline_.old_leader);
+  }
+
   void Clocks() {
-    const uint32_t led_ms = 3 * knobs_.election_timeout_ms;
     for (uint32_t member = 1; member <= timeline_.members; ++member) {
       if (const int64_t drift_ppm = timeline_.drift_ppm[member - 1]; drift_ppm != 0) {
         ClockSetting& clock = *scenario_.add_clocks();
         clock.set_member(member);
         clock.set_drift_ppm(static_cast<int32_t>(drift_ppm));
       }
-      Drift& drift = *AddEpisode(0, led_ms).mutable_drift();
-      drift.set_member(member);
-      drift.set_drift_ppm(member == timeline_.old_leader ? kHeadStartPpm : -kHeadStartPpm);
     }
   }
 

@@ -39,6 +39,9 @@ void KeepMembers(Scenario& scenario, uint32_t members) {
   scenario.set_members(members);
   RemoveIf(*scenario.mutable_clocks(), [&](const ClockSetting& clock) { return clock.member() > members; });
   RemoveIf(*scenario.mutable_lost_members(), [&](uint32_t member) { return member > members; });
+  if (scenario.has_knobs()) {
+    RemoveIf(*scenario.mutable_knobs()->mutable_no_lease_reads(), [&](uint32_t member) { return member > members; });
+  }
   // Fewer than half may be lost: the highest of them come back.
   while (2 * scenario.lost_members_size() >= static_cast<int>(members) && scenario.lost_members_size() > 0) {
     scenario.mutable_lost_members()->RemoveLast();
@@ -64,6 +67,7 @@ void RenumberMembers(Scenario& scenario, const std::map<uint32_t, uint32_t>& num
   }
   for (ClockSetting& clock : *scenario.mutable_clocks()) clock.set_member(numbers.at(clock.member()));
   renumber(*scenario.mutable_lost_members());
+  if (scenario.has_knobs()) renumber(*scenario.mutable_knobs()->mutable_no_lease_reads());
 }
 
 void ForgetClient(Scenario& scenario, uint32_t client) {

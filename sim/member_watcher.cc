@@ -5,6 +5,7 @@
 
 #include "core/base/check.h"
 #include "core/base/digest.h"
+#include "core/raft/lease_reads.h"
 
 namespace detcd::sim {
 
@@ -41,6 +42,7 @@ void MemberWatcher::Observe(const member::Member& member, Instant local, checker
   static_assert(std::variant_size_v<decltype(raft->role)> == 4);  // in the order of checker::Role
   seen_.role = role;
   seen_.leader = leader;
+  ShowLeading(*raft);
   seen_.durable_index = raft->log.durable_index();
   seen_.commit_index = raft->commit_index;
   seen_.applied_index = raft->applied_index;
@@ -49,6 +51,17 @@ void MemberWatcher::Observe(const member::Member& member, Instant local, checker
   TakeLog(raft->log);
   panel.OnMember(seen_, moment);
   if (raft->commit_index.value > committed_.marks.size()) ShowCommitted(raft->log, moment, panel);
+}
+
+void MemberWatcher::ShowLeading(const raft::RaftState& raft) {
+  seen_.lease_end.reset();
+  seen_.transfer_target = MemberId();
+  const auto* leader = std::get_if<raft::Leader>(&raft.role);
+  if (leader == nullptr) return;
+  seen_.lease_end = raft::LeaseEnd(raft, *leader);
+  if (!leader->transfer) return;
+  seen_.transfer_target = leader->transfer->target;
+  seen_.transfer_give_up = leader->transfer->give_up;
 }
 
 // Equal terms at one index are equal logs up to there (log matching, which F5 judges on what is shown here).
@@ -141,10 +154,12 @@ struct BodyObserver {
     seen.kind = MessageKind::kHeartbeat;
     seen.commit = m.commit;
     seen.read = m.read.value;
+    seen.round = m.round.value;
   }
   void operator()(const raft::HeartbeatResponse& m) {
     seen.kind = MessageKind::kHeartbeatResponse;
     seen.read = m.read.value;
+    seen.round = m.round.value;
   }
   void operator()(const raft::ReadIndexRequest& m) {
     seen.kind = MessageKind::kReadIndex;

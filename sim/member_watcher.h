@@ -34,6 +34,7 @@ class MemberWatcher {
   bool recovered() const { return recovered_; }
 
  private:
+  void ShowLeading(const raft::RaftState& raft);
   void TakeLog(const raft::RaftLog& log);
   void ShowCommitted(const raft::RaftLog& log, checker::Moment moment, checker::Panel& panel);
 
