@@ -20,7 +20,6 @@ using proofs::Weakness;
 constexpr uint32_t kReaders = 6;
 constexpr uint32_t kWriters = 3;
 constexpr uint32_t kClientTimeoutMs = 100;
-constexpr uint32_t kTransferSentMs = 5;  // by then the leader has sent what makes the other campaign
 constexpr const char* kKey = "k";
 
 std::string NoteOf(Weakness weakness) {
@@ -116,7 +115,7 @@ class Writer {
   // The old leader cut off from what is the model's moment on; reads there, writes elsewhere, until its lease is over.
   void StaleRead() {
     const bool transfer = timeline_.weakness == Weakness::kLeaseThroughTransfer;
-    const uint32_t cut_ms = transfer ? AtMs(Happening::kTransferTried) + kTransferSentMs : AtMs(Happening::kRoundAcknowledged);
+    const uint32_t cut_ms = AtMs(transfer ? Happening::kTransferTried : Happening::kRoundAcknowledged);
     // The run of the model and as much again, so that elections that take longer than the model's are seen to be harmless.
     const uint32_t end_ms = AtMs(Happening::kLeaseChecked) + knobs_.election_timeout_ms;
     const uint32_t clients = kReaders + kWriters;
@@ -127,7 +126,16 @@ class Writer {
     if (timeline_.weakness == Weakness::kNoWaitAfterRestart) {
       AddEpisode(base_ms_ - 3 * knobs_.election_timeout_ms, cut_ms).mutable_partition()->add_group(timeline_.new_leader);
     }
-    AddEpisode(cut_ms, end_ms).mutable_partition()->add_group(timeline_.old_leader);
+    if (transfer) {
+      // What makes the other campaign is still sent.
+      OneWay& unheard = *AddEpisode(cut_ms, end_ms).mutable_one_way();
+      for (uint32_t member = 1; member <= timeline_.members; ++member) {
+        if (member != timeline_.old_leader) unheard.add_from(member);
+      }
+      unheard.add_to(timeline_.old_leader);
+    } else {
+      AddEpisode(cut_ms, end_ms).mutable_partition()->add_group(timeline_.old_leader);
+    }
     if (const auto crash = First(Happening::kCrash)) {
       AddEpisode(AtMs(crash->at), AtMs(Happening::kStart)).mutable_crash()->add_members(crash->member);
     }
@@ -142,8 +150,8 @@ class Writer {
       AddEpisode(at_ms, at_ms).mutable_transfer()->add_to(timeline_.new_leader);
     }
 
-    // A value to be stale; then writes from the cut on and reads from the first write of the model on.
-    AddOperation(kReaders + 1, base_ms_ - knobs_.election_timeout_ms).mutable_put()->set_key(kKey);
+    // A value to be stale, which the new leader has as well; then writes from the cut on and reads from the first write of the model on.
+    AddOperation(kReaders + 1, base_ms_ - 7 * knobs_.election_timeout_ms / 2).mutable_put()->set_key(kKey);
     const uint32_t pace_ms = std::max(1u, knobs_.election_timeout_ms / 20);
     for (uint32_t at_ms = cut_ms; at_ms < end_ms; at_ms += pace_ms) {
       for (uint32_t writer = 1; writer <= kWriters; ++writer) AddOperation(kReaders + writer, at_ms).mutable_put()->set_key(kKey);
