@@ -76,6 +76,8 @@ struct MemberObservation {
   Revision revision;         // of its store, at applied_index
   uint64_t history_digest = 0;  // of all effects up to applied_index: equal histories have equal digests
 
+  bool behind = false;       // events wait for its processor: it may not have heard yet what is due
+
   // Entries that are new or changed since the member was last seen: [changed_from, last_index], in order. Empty when
   // the log did not change. After a start: the whole log, changed_from 1.
   LogIndex changed_from;

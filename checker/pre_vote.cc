@@ -235,6 +235,7 @@ void PreVote::JudgeLeader(Member& member, const MemberObservation& seen, Moment 
     member.overdue_true = moment.true_time;
     return;
   }
+  if (seen.behind) return;  // its timer may be among what waits for a slow processor
   if (seen.local_time - member.overdue_local <= world_.heartbeat_interval) return;
   if (moment.true_time - member.overdue_true <= world_.heartbeat_interval) return;
   verdict_.Report("F13", "a leader without a quorum",

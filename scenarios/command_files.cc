@@ -49,8 +49,8 @@ std::string Quoted(const std::string& word) {
   return quoted + "'";
 }
 
-std::string ReplayOfSeed(const std::string& program, uint64_t seed, FidelityChoice fidelity) {
-  return absl::StrFormat("%s run --seed %d --fidelity %s", Quoted(program), seed, FidelityText(fidelity));
+std::string ReplayOfSeed(const std::string& program, uint64_t seed, FidelityChoice fidelity, ProfileChoice profile) {
+  return absl::StrFormat("%s run --seed %d%s", Quoted(program), seed, ChoiceText(fidelity, profile));
 }
 
 SeedReport RunOne(const Scenario& scenario, const RunOptions& options) {

@@ -33,7 +33,7 @@ class OutputFile {
 
 // `word` as a shell reads it.
 std::string Quoted(const std::string& word);
-std::string ReplayOfSeed(const std::string& program, uint64_t seed, FidelityChoice fidelity);
+std::string ReplayOfSeed(const std::string& program, uint64_t seed, FidelityChoice fidelity, ProfileChoice profile);
 
 // That this process may use.
 uint32_t Processors();

@@ -27,7 +27,7 @@ namespace detcd::scenario {
 namespace {
 
 constexpr uint64_t kSeedMax = (uint64_t{1} << 63) - 1;
-constexpr uint32_t kSchemaVersion = 2;
+constexpr uint32_t kSchemaVersion = 3;
 constexpr int kExitInterrupted = 128 + SIGINT;  // as a shell says it
 
 std::optional<uint64_t> ParseNumber(std::string_view text) {
@@ -46,9 +46,10 @@ bool IsTraced() {
 }
 
 // What to do about a failure: a run that was two runs is compared, any other is run again.
-std::string ReplayOfFailure(const std::string& program, const SeedReport& report, FidelityChoice fidelity) {
-  if (report.property() != kDivergence) return ReplayOfSeed(program, report.seed(), fidelity);
-  std::string command = absl::StrFormat("%s diverge --seed %d --fidelity %s", Quoted(program), report.seed(), FidelityText(fidelity));
+std::string ReplayOfFailure(const std::string& program, const SeedReport& report, FidelityChoice fidelity,
+                            ProfileChoice profile) {
+  if (report.property() != kDivergence) return ReplayOfSeed(program, report.seed(), fidelity, profile);
+  std::string command = absl::StrFormat("%s diverge --seed %d%s", Quoted(program), report.seed(), ChoiceText(fidelity, profile));
   if (report.equal_events() != 0) command += absl::StrFormat(" --after %d", report.equal_events());
   return command;
 }
@@ -63,9 +64,9 @@ void AddNewProbes(SeedReport& report) {
   }
 }
 
-RunSeed SwarmRun(FidelityChoice fidelity) {
-  return [fidelity](uint64_t seed) {
-    SeedReport report = RunOne(MakeSwarm(seed, fidelity), RunOptions());
+RunSeed SwarmRun(FidelityChoice fidelity, ProfileChoice profile) {
+  return [fidelity, profile](uint64_t seed) {
+    SeedReport report = RunOne(MakeSwarm(seed, fidelity, profile), RunOptions());
     AddNewProbes(report);
     return report;
   };
@@ -106,6 +107,7 @@ void PrintRun(const SeedReport& report, bool stopped) {
   std::printf("verdict: %s", std::string(VerdictName(static_cast<Verdict>(report.verdict()))).c_str());
   if (!report.property().empty()) std::printf(" (%s)", report.property().c_str());
   std::printf("\n");
+  if (!report.reported().empty()) std::printf("a judge reports the loss, as it must: %s\n", report.reported().c_str());
   if (report.verdict() == static_cast<uint32_t>(Verdict::kCrash)) return;
   std::printf("digest: %016llx\n", static_cast<unsigned long long>(report.digest()));
   std::printf("%s\n", CountsText(report.events(), report.virtual_ms(), report.operations(), report.answered(), report.refused(),
@@ -163,9 +165,36 @@ std::string FidelityText(FidelityChoice fidelity) {
   return "unknown";
 }
 
+ProfileChoice ParseProfile(const std::string& text) {
+  for (ProfileChoice choice : {ProfileChoice::kMixed, ProfileChoice::kTolerated, ProfileChoice::kBeyond, ProfileChoice::kNegative}) {
+    if (text == ProfileText(choice)) return choice;
+  }
+  throw UsageError{"--profile " + text + ": want tolerated, beyond, negative or mixed"};
+}
+
+std::string ProfileText(ProfileChoice profile) {
+  switch (profile) {
+    case ProfileChoice::kMixed:
+      return "mixed";
+    case ProfileChoice::kTolerated:
+      return "tolerated";
+    case ProfileChoice::kBeyond:
+      return "beyond";
+    case ProfileChoice::kNegative:
+      return "negative";
+  }
+  return "unknown";
+}
+
+std::string ChoiceText(FidelityChoice fidelity, ProfileChoice profile) {
+  std::string text = " --fidelity " + FidelityText(fidelity);
+  if (profile != ProfileChoice::kMixed) text += " --profile " + ProfileText(profile);
+  return text;
+}
+
 int Run(const RunCommand& command) {
-  const Scenario scenario = command.seed ? MakeSwarm(*command.seed, command.fidelity) : ReadScenario(command.scenario_file);
-  const std::string replay = command.seed ? ReplayOfSeed(command.program, *command.seed, command.fidelity)
+  const Scenario scenario = command.seed ? MakeSwarm(*command.seed, command.fidelity, command.profile) : ReadScenario(command.scenario_file);
+  const std::string replay = command.seed ? ReplayOfSeed(command.program, *command.seed, command.fidelity, command.profile)
                                           : Quoted(command.program) + " run " + Quoted(command.scenario_file);
   if (!command.trace_file.empty()) OutputFile(command.trace_file).Close();  // complains now, not in a worker
   // In the process that runs it, because that is where the file is open.
@@ -201,7 +230,7 @@ int Run(const RunCommand& command) {
     std::printf("the run ends before event %llu\n", static_cast<unsigned long long>(command.stop_at_event));
   }
   PrintRun(report, command.stop_at_event != 0);
-  const std::string which = command.seed ? absl::StrFormat("--seed %d --fidelity %s", *command.seed, FidelityText(command.fidelity))
+  const std::string which = command.seed ? absl::StrFormat("--seed %d%s", *command.seed, ChoiceText(command.fidelity, command.profile))
                                          : Quoted(command.scenario_file);
   if (report.verdict() != 0 && command.story != StoryDepth::kCauses) {
     std::printf("what led to it:  %s explain %s\nmade small:      %s shrink %s\n", Quoted(command.program).c_str(), which.c_str(),
@@ -212,7 +241,7 @@ int Run(const RunCommand& command) {
 }
 
 int Print(const PrintCommand& command) {
-  std::printf("%s", ScenarioText(MakeSwarm(command.seed, command.fidelity)).c_str());
+  std::printf("%s", ScenarioText(MakeSwarm(command.seed, command.fidelity, command.profile)).c_str());
   return 0;
 }
 
@@ -230,6 +259,7 @@ class Campaign final : public SweepListener {
     *report_.mutable_build() = ThisBuild();
     report_.set_seeds(absl::StrFormat("%d..%d", command.seeds.first, command.seeds.last));
     report_.set_fidelity(FidelityText(command.fidelity));
+    report_.set_profile(ProfileText(command.profile));
     report_.mutable_cost()->set_jobs(jobs);
   }
 
@@ -246,7 +276,7 @@ class Campaign final : public SweepListener {
     failure.set_signature(seed.signature());
     failure.set_sentence(seed.sentence());
     failure.set_digest(digest);
-    failure.set_replay(ReplayOfFailure(command_.program, seed, command_.fidelity));
+    failure.set_replay(ReplayOfFailure(command_.program, seed, command_.fidelity, command_.profile));
     screen_.ShowFailure(failure);
     // What is kept does not grow with a sweep in which everything fails.
     if (report_.failures_size() >= kFailuresKeptMax) return;
@@ -301,12 +331,13 @@ int RunSweep(const SweepCommand& command) {
                              .cpu_ns_max = static_cast<uint64_t>(command.cpu_ns_max),
                              .failures_max = command.failures_max,
                              .twin_share = command.twice ? 1u : kTwinShare,
-                             .twin_command = {command.program, "serve", "--fidelity", FidelityText(command.fidelity)}};
+                             .twin_command = {command.program, "serve", "--fidelity", FidelityText(command.fidelity), "--profile",
+                                              ProfileText(command.profile)}};
   if (const std::string trouble = LayoutTrouble(); !trouble.empty()) {
     std::printf("second runs get the same addresses as the first, but for their heap: %s\n", trouble.c_str());
   }
   Campaign campaign(command, jobs);
-  return campaign.End(Sweep(options, SwarmRun(command.fidelity), campaign));
+  return campaign.End(Sweep(options, SwarmRun(command.fidelity, command.profile), campaign));
 }
 
 int RunDiverge(const DivergeCommand& command) {
@@ -318,7 +349,8 @@ int RunDiverge(const DivergeCommand& command) {
     made.command = {binary.empty() ? kThisProgram : binary, "events"};
     if (command.seed) {
       made.command.insert(made.command.end(),
-                          {"--seed", absl::StrFormat("%d", *command.seed), "--fidelity", FidelityText(command.fidelity)});
+                          {"--seed", absl::StrFormat("%d", *command.seed), "--fidelity", FidelityText(command.fidelity), "--profile",
+                                              ProfileText(command.profile)});
     } else {
       made.command.push_back(file);
     }
@@ -346,12 +378,12 @@ int RunDiverge(const DivergeCommand& command) {
 }
 
 int Events(const EventsCommand& command) {
-  const Scenario scenario = command.seed ? MakeSwarm(*command.seed, command.fidelity) : ReadScenario(command.scenario_file);
+  const Scenario scenario = command.seed ? MakeSwarm(*command.seed, command.fidelity, command.profile) : ReadScenario(command.scenario_file);
   if (command.other_heap) DisturbHeap(scenario.seed());
   PrintEvents(scenario, command.request);
   return 0;
 }
 
-void ServeSwarm(FidelityChoice fidelity) { ServeSeeds(SwarmRun(fidelity)); }
+void ServeSwarm(FidelityChoice fidelity, ProfileChoice profile) { ServeSeeds(SwarmRun(fidelity, profile)); }
 
 }  // namespace detcd::scenario

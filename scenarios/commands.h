@@ -32,12 +32,18 @@ int64_t ParseDuration(const std::string& text, const std::string& option = "--fo
 // direct, wire, mixed. Throws UsageError.
 FidelityChoice ParseFidelity(const std::string& text);
 std::string FidelityText(FidelityChoice fidelity);
+// tolerated, beyond, negative, mixed. Throws UsageError.
+ProfileChoice ParseProfile(const std::string& text);
+std::string ProfileText(ProfileChoice profile);
+// ` --fidelity F`, with ` --profile P` where it is not the usual one: what names a seed's scenario besides the seed.
+std::string ChoiceText(FidelityChoice fidelity, ProfileChoice profile);
 
 struct RunCommand {
   std::string program;             // as invoked
   std::optional<uint64_t> seed;    // one of these two
   std::string scenario_file;
   FidelityChoice fidelity = FidelityChoice::kMixed;
+  ProfileChoice profile = ProfileChoice::kMixed;
   StoryDepth story = StoryDepth::kLanes;  // kCauses: explain
   std::string trace_file;          // empty: none
   uint64_t stop_at_event = 0;      // 0: never
@@ -47,6 +53,7 @@ struct RunCommand {
 struct PrintCommand {
   uint64_t seed = 0;
   FidelityChoice fidelity = FidelityChoice::kMixed;
+  ProfileChoice profile = ProfileChoice::kMixed;
 };
 
 struct SweepCommand {
@@ -56,6 +63,7 @@ struct SweepCommand {
   int64_t wall_ns_max = 0;         // 0: no bound
   int64_t cpu_ns_max = 0;          // of all workers together; 0: no bound
   FidelityChoice fidelity = FidelityChoice::kMixed;
+  ProfileChoice profile = ProfileChoice::kMixed;
   std::string json_file;           // empty: none
   std::string digests_file;
   uint64_t failures_max = 0;       // 0: no bound
@@ -70,6 +78,7 @@ struct DivergeCommand {
   std::optional<uint64_t> seed;    // this, or one or two files
   std::vector<std::string> files;
   FidelityChoice fidelity = FidelityChoice::kMixed;
+  ProfileChoice profile = ProfileChoice::kMixed;
   std::string binary_a;            // empty: this program
   std::string binary_b;
   uint64_t checkpoint_interval = 0;
@@ -81,6 +90,7 @@ struct EventsCommand {
   std::optional<uint64_t> seed;
   std::string scenario_file;
   FidelityChoice fidelity = FidelityChoice::kMixed;
+  ProfileChoice profile = ProfileChoice::kMixed;
   EventRequest request;
   bool other_heap = false;
 };
@@ -95,6 +105,6 @@ int RunDiverge(const DivergeCommand& command);
 int Events(const EventsCommand& command);
 
 // The life of a sweep's worker that was started as a program.
-[[noreturn]] void ServeSwarm(FidelityChoice fidelity);
+[[noreturn]] void ServeSwarm(FidelityChoice fidelity, ProfileChoice profile);
 
 }  // namespace detcd::scenario

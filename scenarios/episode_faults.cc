@@ -1,6 +1,10 @@
 #include "scenarios/episode_faults.h"
 
+#include <memory>
+#include <string>
+
 #include "core/io/random.h"
+#include "core/wal/segment.h"
 #include "scenarios/settings.h"
 
 namespace detcd::scenario {
@@ -28,6 +32,22 @@ std::vector<EndpointId> Others(const Numbers& group, uint32_t members) {
     if (!Has(group, e)) endpoints.push_back(e);
   }
   return endpoints;
+}
+
+// The paths of the segments of a member's log, oldest first.
+std::vector<std::string> Segments(const sim::SimDisk& disk) {
+  std::vector<std::string> segments;
+  const std::shared_ptr<sim::Inode> folder = disk.Walk("member/wal");
+  if (folder == nullptr || !folder->is_folder) return segments;
+  for (const auto& [name, file] : folder->entries()) {
+    if (wal::ParseSegmentName(name)) segments.push_back("member/wal/" + name);
+  }
+  return segments;
+}
+
+std::string NewestSegment(const sim::SimDisk& disk) {
+  const std::vector<std::string> segments = Segments(disk);
+  return segments.empty() ? std::string() : segments.back();
 }
 
 std::string_view CrashText(Survival survival) {
@@ -79,8 +99,9 @@ void EpisodeFaults::OnControl(uint64_t token) {
     case Control::kEnd: return TurnEpisode(place, false);
     case Control::kCrash: return CrashMember(place, member);
     case Control::kReset: return Reset(place);
+    case Control::kRestart: return Restart(place, member);
     case Control::kStart:
-    case Control::kRestart: return Up(member);
+    case Control::kSupervise: return Up(member);
   }
 }
 
@@ -96,11 +117,30 @@ void EpisodeFaults::TurnEpisode(size_t place, bool begins) {
     case Episode::kSlow: Turn(moment, episode.slow()); break;
     case Episode::kLoss: Turn(moment, episode.loss()); break;
     case Episode::kResets: Turn(moment, episode.resets()); break;
-    case Episode::kCrash: return Turn(moment, episode.crash());  // each restart is an event of its own
+    // Each restart is an event of its own.
+    case Episode::kCrash: return Turn(moment, episode.crash());
+    case Episode::kCrashLoop: return Turn(moment, episode.crash_loop());
+    case Episode::kBlackout: return Turn(moment, episode.blackout());
+    case Episode::kZeroedTail: return Turn(moment, episode.zeroed_tail());
+    case Episode::kWipedDisk: return Turn(moment, episode.wiped_disk());
     case Episode::kPause: Turn(moment, episode.pause()); break;
     case Episode::kSyncStall: Turn(moment, episode.sync_stall()); break;
     case Episode::kDrift: Turn(moment, episode.drift()); break;
     case Episode::kTransfer: Turn(moment, episode.transfer()); break;
+    case Episode::kBridge: Turn(moment, episode.bridge()); break;
+    case Episode::kRing: Turn(moment, episode.ring()); break;
+    case Episode::kClog: Turn(moment, episode.clog()); break;
+    case Episode::kHalfOpen: Turn(moment, episode.half_open()); break;
+    case Episode::kBitFlips: Turn(moment, episode.bit_flips()); break;
+    case Episode::kDiskErrors: Turn(moment, episode.disk_errors()); break;
+    case Episode::kFullDisk: Turn(moment, episode.full_disk()); break;
+    case Episode::kCorruption: Turn(moment, episode.corruption()); break;
+    case Episode::kClockLeap: Turn(moment, episode.clock_leap()); break;
+    case Episode::kClockFreeze: Turn(moment, episode.clock_freeze()); break;
+    case Episode::kWallJump: Turn(moment, episode.wall_jump()); break;
+    case Episode::kSlowProcessor: Turn(moment, episode.slow_processor()); break;
+    case Episode::kLyingDrive: Turn(moment, episode.lying_drive()); break;
+    case Episode::kMisdirectedWrites: Turn(moment, episode.misdirected_writes()); break;
     case Episode::FAULT_NOT_SET: break;
   }
   if (begins) universe_.ScheduleControl(EndOf(episode), Token(Control::kEnd, place));
@@ -146,6 +186,10 @@ void EpisodeFaults::ArmPowerLoss() {
   effects.Armed(FaultKind::kEntryLost);
 }
 
+void EpisodeFaults::ArmCrash(Survival survival) {
+  survival == EVERYTHING ? universe_.effects().Armed(FaultKind::kCrash) : ArmPowerLoss();
+}
+
 // --- Network ---
 
 void EpisodeFaults::Turn(const Moment& moment, const Partition& fault) {
@@ -172,6 +216,38 @@ void EpisodeFaults::Turn(const Moment& moment, const ClientPartition& fault) {
   if (!moment.begins) return universe_.Rejoin(clients, members, FaultKind::kClientPartition);
   if (!clients.empty()) universe_.effects().Armed(FaultKind::kClientPartition);
   universe_.Partition(clients, members, FaultKind::kClientPartition);
+}
+
+void EpisodeFaults::Turn(const Moment& moment, const Bridge& fault) {
+  const std::vector<EndpointId> left = Endpoints(fault.left());
+  const std::vector<EndpointId> right = Endpoints(fault.right());
+  if (!moment.begins) return universe_.Rejoin(left, right, FaultKind::kBridge);
+  if (left != right || left.size() > 1) universe_.effects().Armed(FaultKind::kBridge);
+  universe_.Partition(left, right, FaultKind::kBridge);
+}
+
+void EpisodeFaults::Turn(const Moment& moment, const Ring& fault) {
+  const std::vector<EndpointId> ring = Endpoints(fault.members());
+  if (ring.size() < 4) return;
+  if (moment.begins) universe_.effects().Armed(FaultKind::kRing);
+  for (size_t a = 0; a < ring.size(); ++a) {
+    for (size_t b = a + 2; b < ring.size(); ++b) {
+      if (a == 0 && b + 1 == ring.size()) continue;  // the ring is closed
+      moment.begins ? universe_.Partition({ring[a]}, {ring[b]}, FaultKind::kRing)
+                    : universe_.Rejoin({ring[a]}, {ring[b]}, FaultKind::kRing);
+    }
+  }
+}
+
+void EpisodeFaults::Turn(const Moment& moment, const Clog& fault) {
+  const bool only_itself = fault.from_size() == 1 && fault.to_size() == 1 && fault.from(0) == fault.to(0);
+  if (moment.begins && !only_itself) universe_.effects().Armed(FaultKind::kClog);
+  RefreshLinks();
+}
+
+void EpisodeFaults::Turn(const Moment& moment, const BitFlips& fault) {
+  if (moment.begins && IsWire() && fault.flip_ppm() > 0) universe_.effects().Armed(FaultKind::kBitFlip);
+  RefreshLinks();
 }
 
 void EpisodeFaults::Turn(const Moment& moment, const Slow&) {
@@ -201,6 +277,12 @@ void EpisodeFaults::RefreshLinks() {
           law.delay = MakeDelay(episode.slow().delay());
           law.slow = true;
         }
+        if (episode.has_clog() && Has(episode.clog().from(), from) && Has(episode.clog().to(), to)) {
+          law.clogged_until = std::max(law.clogged_until, EndOf(episode));
+        }
+        if (episode.has_bit_flips() && (Has(episode.bit_flips().members(), from) || Has(episode.bit_flips().members(), to))) {
+          law.flip_permille = std::max(law.flip_permille, Permille(episode.bit_flips().flip_ppm()));
+        }
         if (episode.has_loss() && among_members && (Has(episode.loss().members(), from) || Has(episode.loss().members(), to))) {
           loss_ppm = std::max(loss_ppm, episode.loss().loss_ppm());
           duplicate_ppm = std::max(duplicate_ppm, episode.loss().duplicate_ppm());
@@ -218,16 +300,27 @@ void EpisodeFaults::RefreshLinks() {
   }
 }
 
-// Its end is found by its next reset.
 void EpisodeFaults::Turn(const Moment& moment, const Resets&) {
+  if (moment.begins && IsWire()) universe_.effects().Armed(FaultKind::kStreamReset);
+  BeginResets(moment);
+}
+
+void EpisodeFaults::Turn(const Moment& moment, const HalfOpen&) {
+  if (moment.begins && IsWire()) universe_.effects().Armed(FaultKind::kHalfOpen);
+  BeginResets(moment);
+}
+
+// Their end is found by their next reset.
+void EpisodeFaults::BeginResets(const Moment& moment) {
   if (!moment.begins) return;
-  if (IsWire()) universe_.effects().Armed(FaultKind::kStreamReset);
   resets_.push_back({.place = moment.place, .random = Draws(moment.episode)});
   ScheduleReset(resets_.back());
 }
 
 void EpisodeFaults::ScheduleReset(ResetPlan& plan) {
-  const uint64_t interval = uint64_t{std::max(1u, At(plan.place).resets().interval_ms())} * 1'000'000;
+  const Episode& episode = At(plan.place);
+  const uint32_t interval_ms = episode.has_resets() ? episode.resets().interval_ms() : episode.half_open().interval_ms();
+  const uint64_t interval = uint64_t{std::max(1u, interval_ms)} * 1'000'000;
   const auto pause = static_cast<int64_t>(plan.random.Between(uint64_t{1}, 2 * interval));
   universe_.ScheduleControl(universe_.now() + pause, Token(Control::kReset, plan.place));
 }
@@ -235,12 +328,15 @@ void EpisodeFaults::ScheduleReset(ResetPlan& plan) {
 void EpisodeFaults::Reset(size_t place) {
   if (!active_[place]) return;
   const Episode& episode = At(place);
+  const auto& members = episode.has_resets() ? episode.resets().members() : episode.half_open().members();
   for (ResetPlan& plan : resets_) {
     if (plan.place != place) continue;
-    const auto victim = plan.random.Below(static_cast<uint64_t>(episode.resets().members_size()));
-    const EndpointId member = episode.resets().members(static_cast<int>(victim)) - 1;
+    const auto victim = plan.random.Below(static_cast<uint64_t>(members.size()));
+    const EndpointId member = members.Get(static_cast<int>(victim)) - 1;
     const auto other = static_cast<EndpointId>(plan.random.Below(world_.members() + world_.clients()));
-    if (other != member) universe_.streams().ResetBetween(member, other);
+    if (other != member) {
+      episode.has_resets() ? universe_.streams().ResetBetween(member, other) : universe_.streams().CutAt(member, other);
+    }
     ScheduleReset(plan);
   }
 }
@@ -248,36 +344,105 @@ void EpisodeFaults::Reset(size_t place) {
 // --- Members ---
 
 void EpisodeFaults::Turn(const Moment& moment, const Crash& fault) {
-  if (fault.survival() == EVERYTHING) {
-    universe_.effects().Armed(FaultKind::kCrash);
-  } else {
-    ArmPowerLoss();
-  }
+  ArmCrash(fault.survival());
   for (const EndpointId member : Endpoints(fault.members())) {
     const auto jitter = static_cast<int64_t>(Draws(moment.episode).Sub(member + 1).Below(kCrashJitterNanos));
     universe_.ScheduleControl(universe_.now() + jitter, Token(Control::kCrash, moment.place, member));
   }
 }
 
-void EpisodeFaults::CrashMember(size_t place, uint32_t member) {
-  const Survival survival = At(place).crash().survival();
-  if (down_[member]++ == 0) {
-    listener_.OnCrash(member, CrashText(survival));
-    // What leaves everything as it was done is the end of a process; the others cut the power.
-    if (survival == EVERYTHING) {
-      world_.EndMember(member);
-    } else {
-      world_.CrashMember(member, survival == NOTHING ? sim::Survival::kNothing : sim::Survival::kMixed);
-    }
+// The first end is now; a member that is up is ended again after each start, until the episode is over.
+void EpisodeFaults::Turn(const Moment& moment, const CrashLoop& fault) {
+  ArmCrash(fault.survival());
+  universe_.effects().Armed(FaultKind::kCrashLoop);
+  for (const EndpointId member : Endpoints(fault.members())) CrashMember(moment.place, member);
+}
+
+void EpisodeFaults::Turn(const Moment& moment, const Blackout&) {
+  ArmPowerLoss();
+  universe_.effects().Armed(FaultKind::kBlackout);
+  for (EndpointId member = 0; member < world_.members(); ++member) {
+    if (world_.IsUp(member)) universe_.effects().At(member).Effective(FaultKind::kBlackout);
   }
-  const int64_t at = std::max(EndOf(At(place)), universe_.now() + 1);
-  universe_.ScheduleControl(at, Token(Control::kRestart, place, member));
+  for (EndpointId member = 0; member < world_.members(); ++member) CrashMember(moment.place, member);
+}
+
+void EpisodeFaults::Turn(const Moment& moment, const ZeroedTail& fault) {
+  ArmPowerLoss();
+  universe_.effects().Armed(FaultKind::kZeroedTail);
+  for (const EndpointId member : Endpoints(fault.members())) CrashMember(moment.place, member);
+}
+
+void EpisodeFaults::Turn(const Moment& moment, const WipedDisk& fault) {
+  ArmPowerLoss();
+  universe_.effects().Armed(FaultKind::kWipedDisk);
+  for (const EndpointId member : Endpoints(fault.members())) CrashMember(moment.place, member);
+}
+
+void EpisodeFaults::TakeDown(uint32_t member, Survival survival, std::string_view how) {
+  listener_.OnCrash(member, how.empty() ? CrashText(survival) : how);
+  // What leaves everything as it was done is the end of a process; the others cut the power.
+  if (survival == EVERYTHING) {
+    world_.EndMember(member);
+  } else {
+    world_.CrashMember(member, survival == NOTHING ? sim::Survival::kNothing : sim::Survival::kMixed);
+  }
+}
+
+void EpisodeFaults::CrashMember(size_t place, uint32_t member) {
+  const Episode& episode = At(place);
+  const bool was_up = down_[member]++ == 0;
+  int64_t restart_at = std::max(EndOf(episode), universe_.now() + 1);
+  switch (episode.fault_case()) {
+    case Episode::kCrashLoop:
+      if (was_up && world_.InStartUp(member)) universe_.effects().At(member).Effective(FaultKind::kCrashLoop);
+      if (was_up) TakeDown(member, episode.crash_loop().survival());
+      restart_at = universe_.now() + 1;
+      break;
+    case Episode::kBlackout:
+      if (was_up) TakeDown(member, episode.blackout().survival());
+      break;
+    case Episode::kZeroedTail:
+      TakeDown(member, NOTHING, "power lost, the end of the log comes back as zeros");
+      universe_.ZeroTail(member, NewestSegment(universe_.disk(member)), std::max(1u, episode.zeroed_tail().sectors()));
+      break;
+    case Episode::kWipedDisk:
+      TakeDown(member, NOTHING, "power lost, the disk comes back empty");
+      universe_.WipeDisk(member);
+      break;
+    case Episode::kLyingDrive:
+      TakeDown(member, NOTHING, "power lost, nothing left since the drive began to lie");
+      restart_at = universe_.now() + 1;
+      break;
+    case Episode::kMisdirectedWrites:
+      if (was_up) TakeDown(member, EVERYTHING);
+      restart_at = universe_.now() + 1;
+      break;
+    default:
+      if (was_up) TakeDown(member, episode.crash().survival());
+  }
+  universe_.ScheduleControl(restart_at, Token(Control::kRestart, place, member));
+}
+
+void EpisodeFaults::Restart(size_t place, uint32_t member) {
+  Up(member);
+  const Episode& episode = At(place);
+  if (!episode.has_crash_loop()) return;
+  const uint64_t up = uint64_t{std::max(1u, episode.crash_loop().up_ms())} * 1'000'000;
+  KeyedRandom random = Draws(episode).Sub(member + 1).Sub(static_cast<uint64_t>(universe_.now()));
+  const int64_t again = universe_.now() + static_cast<int64_t>(random.Between(uint64_t{1}, 2 * up));
+  if (again < EndOf(episode)) universe_.ScheduleControl(again, Token(Control::kCrash, place, member));
 }
 
 void EpisodeFaults::Up(uint32_t member) {
   if (--down_[member] != 0) return;
   listener_.OnStart(member);
   world_.StartMember(member);
+}
+
+void EpisodeFaults::OnStopped(uint32_t member) {
+  ++down_[member];
+  universe_.ScheduleControl(universe_.now() + kSupervisorPause.nanos, Token(Control::kSupervise, 0, member));
 }
 
 // Ends by itself.
@@ -296,7 +461,40 @@ void EpisodeFaults::Turn(const Moment& moment, const SyncStall& fault) {
 
 void EpisodeFaults::Turn(const Moment& moment, const Drift& fault) {
   if (moment.begins && fault.drift_ppm() != 0) universe_.effects().Armed(FaultKind::kClockDrift);
-  universe_.SetDrift(fault.member() - 1, moment.begins ? fault.drift_ppm() : BaseDrift(fault.member()));
+  universe_.SetDrift(fault.member() - 1, DriftOf(fault.member() - 1));
+}
+
+void EpisodeFaults::Turn(const Moment& moment, const ClockFreeze& fault) {
+  if (moment.begins) universe_.effects().Armed(FaultKind::kClockFreeze);
+  for (const EndpointId member : Endpoints(fault.members())) universe_.SetDrift(member, DriftOf(member));
+}
+
+void EpisodeFaults::Turn(const Moment& moment, const ClockLeap& fault) {
+  if (!moment.begins || fault.by_ms() == 0) return;
+  universe_.effects().Armed(FaultKind::kClockLeap);
+  for (const EndpointId member : Endpoints(fault.members())) universe_.LeapClock(member, Millis(fault.by_ms()));
+}
+
+void EpisodeFaults::Turn(const Moment& moment, const WallJump& fault) {
+  if (!moment.begins || fault.by_ms() == 0) return;
+  if (IsWire()) universe_.effects().Armed(FaultKind::kWallJump);  // only HTTP/1 answers say the time of day
+  for (const EndpointId member : Endpoints(fault.members())) universe_.JumpWall(member, Millis(fault.by_ms()));
+}
+
+void EpisodeFaults::Turn(const Moment& moment, const SlowProcessor& fault) {
+  if (moment.begins && fault.cost_us() > 0) universe_.effects().Armed(FaultKind::kSlowProcessor);
+  RefreshProcessors();
+}
+
+void EpisodeFaults::RefreshProcessors() {
+  for (EndpointId member = 0; member < world_.members(); ++member) {
+    uint32_t cost_us = 0;
+    for (size_t place = 0; place < active_.size(); ++place) {
+      if (!active_[place] || !Has(At(place).slow_processor().members(), member)) continue;
+      cost_us = std::max(cost_us, At(place).slow_processor().cost_us());
+    }
+    universe_.SetSlowness(member, Micros(cost_us));
+  }
 }
 
 // No fault, and as hard on the members as one: it needs no healing.
@@ -306,12 +504,118 @@ void EpisodeFaults::Turn(const Moment& moment, const Transfer& fault) {
   for (const EndpointId member : Endpoints(fault.to())) world_.MoveLeader(member);
 }
 
-int32_t EpisodeFaults::BaseDrift(uint32_t member) const {
-  int32_t ppm = 0;
+// Of several episodes the later one; a clock that stands still in one stands still.
+int64_t EpisodeFaults::DriftOf(EndpointId member) const {
+  int64_t ppm = 0;
   for (const ClockSetting& clock : scenario_.clocks()) {
-    if (clock.member() == member) ppm = clock.drift_ppm();
+    if (clock.member() == member + 1) ppm = clock.drift_ppm();
+  }
+  for (size_t place = 0; place < active_.size(); ++place) {
+    if (!active_[place]) continue;
+    const Episode& episode = At(place);
+    if (episode.has_clock_freeze() && Has(episode.clock_freeze().members(), member)) return sim::kFrozenPpm;
+    if (episode.has_drift() && episode.drift().member() == member + 1) ppm = episode.drift().drift_ppm();
   }
   return ppm;
+}
+
+// --- Disks ---
+
+void EpisodeFaults::Turn(const Moment& moment, const DiskErrors& fault) {
+  sim::EffectLedger& effects = universe_.effects();
+  if (moment.begins && fault.read_ppm() + fault.write_ppm() > 0) effects.Armed(FaultKind::kDeviceError);
+  if (moment.begins && fault.sync_ppm() > 0) {
+    effects.Armed(FaultKind::kSyncError);
+    effects.Armed(FaultKind::kSectorLost);
+  }
+  RefreshDisks();
+}
+
+void EpisodeFaults::Turn(const Moment& moment, const FullDisk& fault) {
+  if (moment.begins) universe_.effects().Armed(FaultKind::kNoSpace);
+  for (const EndpointId member : Endpoints(fault.members())) {
+    if (moment.begins) {
+      universe_.disk(member).LimitTo(fault.left_bytes());
+      continue;
+    }
+    bool still_full = false;
+    for (size_t place = 0; place < active_.size(); ++place) still_full |= active_[place] && Has(At(place).full_disk().members(), member);
+    if (!still_full) universe_.disk(member).Unlimit();
+  }
+}
+
+void EpisodeFaults::Turn(const Moment& moment, const Corruption& fault) {
+  if (!moment.begins) return;
+  universe_.effects().Armed(FaultKind::kCorruption);
+  for (const EndpointId member : Endpoints(fault.members())) {
+    KeyedRandom random = Draws(moment.episode).Sub(member + 1);
+    for (uint32_t bit = 0; bit < std::max(1u, fault.bits()); ++bit) FlipStoredBit(member, random);
+  }
+}
+
+// The last segment may not be known to be the last: the one before it may become it in a power loss. Those before both
+// are whole and were synced, so that whatever changes in them is damage.
+void EpisodeFaults::FlipStoredBit(EndpointId member, KeyedRandom& random) {
+  const std::vector<std::string> segments = Segments(universe_.disk(member));
+  if (segments.size() < 3) return;
+  const std::string& path = segments[random.Below(segments.size() - 2)];
+  const std::shared_ptr<sim::Inode> file = universe_.disk(member).Walk(path);
+  if (file->size() == 0) return;
+  const uint64_t offset = random.Below(file->size());
+  universe_.CorruptFile(member, path, offset, static_cast<uint32_t>(random.Below(8)));
+}
+
+// The drive is found out at the end.
+void EpisodeFaults::Turn(const Moment& moment, const LyingDrive& fault) {
+  if (moment.begins) {
+    ArmPowerLoss();
+    universe_.effects().Armed(FaultKind::kLyingSync);
+  } else {
+    for (const EndpointId member : Endpoints(fault.members())) CrashMember(moment.place, member);
+  }
+  RefreshDisks();
+}
+
+// Only who reads finds them out.
+void EpisodeFaults::Turn(const Moment& moment, const MisdirectedWrites& fault) {
+  if (moment.begins) {
+    universe_.effects().Armed(FaultKind::kCrash);
+    if (fault.write_ppm() > 0) universe_.effects().Armed(FaultKind::kMisdirectedWrite);
+  } else {
+    for (const EndpointId member : Endpoints(fault.members())) CrashMember(moment.place, member);
+  }
+  RefreshDisks();
+}
+
+void EpisodeFaults::RefreshDisks() {
+  for (EndpointId member = 0; member < world_.members(); ++member) {
+    sim::DiskKnobs& knobs = universe_.disk_knobs(member);
+    knobs.read_error_permille = knobs.write_error_permille = knobs.sync_error_permille = 0;
+    knobs.misdirect_permille = 0;
+    knobs.sync_lies = false;
+    for (size_t place = 0; place < active_.size(); ++place) {
+      if (!active_[place]) continue;
+      const DiskErrors& errors = At(place).disk_errors();
+      knobs.sync_lies |= Has(At(place).lying_drive().members(), member);
+      if (Has(At(place).misdirected_writes().members(), member)) {
+        knobs.misdirect_permille = std::max(knobs.misdirect_permille, Permille(At(place).misdirected_writes().write_ppm()));
+      }
+      if (!Has(errors.members(), member)) continue;
+      knobs.read_error_permille = std::max(knobs.read_error_permille, Permille(errors.read_ppm()));
+      knobs.write_error_permille = std::max(knobs.write_error_permille, Permille(errors.write_ppm()));
+      knobs.sync_error_permille = std::max(knobs.sync_error_permille, Permille(errors.sync_ppm()));
+    }
+  }
+}
+
+void EpisodeFaults::HealMachines() {
+  std::fill(active_.begin(), active_.end(), false);
+  RefreshDisks();
+  RefreshProcessors();
+  for (EndpointId member = 0; member < world_.members(); ++member) {
+    universe_.disk(member).Unlimit();
+    if (universe_.clock(member).drift_ppm() != 0) universe_.SetDrift(member, 0);
+  }
 }
 
 }  // namespace detcd::scenario

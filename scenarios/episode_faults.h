@@ -12,6 +12,9 @@
 
 namespace detcd::scenario {
 
+// After this a member that stopped by itself is started again.
+inline constexpr Duration kSupervisorPause = Seconds(1);
+
 // `numbers` count from 1, endpoints from 0.
 template <class Numbers>
 bool Has(const Numbers& numbers, sim::EndpointId endpoint) {
@@ -37,12 +40,19 @@ class EpisodeFaults {
   // begun at `heal_at` or later; what would end later ends then.
   void Plan(Duration heal_at);
 
+  // A member stopped by itself: it is started again after kSupervisorPause.
+  void OnStopped(uint32_t member);
+  // A power loss is planned, with all that it may take.
+  void ArmPowerLoss();
+  // At the healing: disks work, processors are as fast as ever, clocks run.
+  void HealMachines();
+
   // For each control event with a token below kTokenLimit, until the healing.
   void OnControl(uint64_t token);
-  static constexpr uint64_t kTokenLimit = uint64_t{6} << 56;
+  static constexpr uint64_t kTokenLimit = uint64_t{7} << 56;
 
  private:
-  enum class Control : uint8_t { kStart, kBegin, kEnd, kCrash, kRestart, kReset };
+  enum class Control : uint8_t { kStart, kBegin, kEnd, kCrash, kRestart, kReset, kSupervise };
   static uint64_t Token(Control control, size_t episode, uint32_t member = 0);
 
   // An episode at its beginning or at its end.
@@ -68,14 +78,38 @@ class EpisodeFaults {
   void Turn(const Moment& moment, const SyncStall& fault);
   void Turn(const Moment& moment, const Drift& fault);
   void Turn(const Moment& moment, const Transfer& fault);
+  void Turn(const Moment& moment, const Bridge& fault);
+  void Turn(const Moment& moment, const Ring& fault);
+  void Turn(const Moment& moment, const Clog& fault);
+  void Turn(const Moment& moment, const HalfOpen& fault);
+  void Turn(const Moment& moment, const BitFlips& fault);
+  void Turn(const Moment& moment, const DiskErrors& fault);
+  void Turn(const Moment& moment, const FullDisk& fault);
+  void Turn(const Moment& moment, const Corruption& fault);
+  void Turn(const Moment& moment, const ClockLeap& fault);
+  void Turn(const Moment& moment, const ClockFreeze& fault);
+  void Turn(const Moment& moment, const WallJump& fault);
+  void Turn(const Moment& moment, const SlowProcessor& fault);
+  void Turn(const Moment& moment, const CrashLoop& fault);
+  void Turn(const Moment& moment, const Blackout& fault);
+  void Turn(const Moment& moment, const LyingDrive& fault);
+  void Turn(const Moment& moment, const ZeroedTail& fault);
+  void Turn(const Moment& moment, const WipedDisk& fault);
+  void Turn(const Moment& moment, const MisdirectedWrites& fault);
   void TurnEpisode(size_t place, bool begins);
 
   void ArmSettings();
   void ArmLoss(uint32_t loss_ppm, uint32_t duplicate_ppm);
-  void ArmPowerLoss();
+  void ArmCrash(Survival survival);
 
   void CrashMember(size_t place, uint32_t member);
+  void TakeDown(uint32_t member, Survival survival, std::string_view how = {});
+  void Restart(size_t place, uint32_t member);
   void Up(uint32_t member);
+  void RefreshDisks();
+  void RefreshProcessors();
+  void FlipStoredBit(sim::EndpointId member, KeyedRandom& random);
+  void BeginResets(const Moment& moment);
   void ScheduleReset(ResetPlan& plan);
   void Reset(size_t place);
   void RefreshLinks();
@@ -84,7 +118,7 @@ class EpisodeFaults {
   KeyedRandom Draws(const Episode& episode) const;
   int64_t EndOf(const Episode& episode) const;
   bool IsWire() const { return scenario_.fidelity() == WIRE; }
-  int32_t BaseDrift(uint32_t member) const;
+  int64_t DriftOf(sim::EndpointId member) const;
 
   const Scenario& scenario_;
   sim::World& world_;

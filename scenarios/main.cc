@@ -34,6 +34,7 @@ struct Subject {
   std::string command;
   uint64_t seed = 0;
   std::string fidelity = "mixed";
+  std::string profile = "mixed";
   CLI::Option* seed_option = nullptr;
   CLI::Option* file_option = nullptr;
 
@@ -42,11 +43,13 @@ struct Subject {
     file_option = file;
     seed_option = app.add_option("--seed", seed, "The swarm's scenario of this seed")->excludes(file);
     app.add_option("--fidelity", fidelity, "With --seed: direct, wire or mixed")->needs(seed_option);
+    app.add_option("--profile", profile, "With --seed: tolerated, beyond, negative or mixed")->needs(seed_option);
   }
   // Sets the seed and the fidelity of a command; throws when neither a seed nor a file is named.
   template <class Command>
   void Fill(Command& filled) const {
     filled.fidelity = ParseFidelity(fidelity);
+    filled.profile = ParseProfile(profile);
     if (seed_option->count() > 0) filled.seed = seed;
     if (seed_option->count() + file_option->count() == 0) throw UsageError{command + ": " + wanted};
   }
@@ -86,10 +89,13 @@ Action AddExplain(CLI::App& app, const std::string& program) {
 Action AddPrint(CLI::App& app, const std::string&) {
   auto command = std::make_shared<PrintCommand>();
   auto fidelity = std::make_shared<std::string>("mixed");
+  auto profile = std::make_shared<std::string>("mixed");
   app.add_option("--seed", command->seed)->required();
   app.add_option("--fidelity", *fidelity, "direct, wire or mixed");
+  app.add_option("--profile", *profile, "tolerated, beyond, negative or mixed");
   return [=] {
     command->fidelity = ParseFidelity(*fidelity);
+    command->profile = ParseProfile(*profile);
     return Print(*command);
   };
 }
@@ -100,6 +106,7 @@ Action AddSweep(CLI::App& app, const std::string& program) {
     std::string duration;
     std::string cpu_duration;
     std::string fidelity = "mixed";
+    std::string profile = "mixed";
   };
   auto command = std::make_shared<SweepCommand>(SweepCommand{.program = program});
   auto texts = std::make_shared<Texts>();
@@ -108,6 +115,9 @@ Action AddSweep(CLI::App& app, const std::string& program) {
   app.add_option("--for", texts->duration, "Begin no seed after this time: 90s, 10m, 2h");
   app.add_option("--cpu-for", texts->cpu_duration, "Begin no seed after this much CPU time of all workers together");
   app.add_option("--fidelity", texts->fidelity, "direct, wire or mixed (one seed in ten is wire)");
+  app.add_option("--profile", texts->profile,
+                 "tolerated: faults that a cluster survives. beyond: disks altered too, refusal is right. negative: disks that lie;\n"
+                 "a loss that no judge reports is the failure. mixed: one seed in ten is beyond, the others tolerated");
   app.add_option("--json", command->json_file, "Write the report to this file (SweepReport of sweep.proto)");
   app.add_option("--digests", command->digests_file, "Write `seed digest`, one a line, to this file");
   app.add_option("--failures-max", command->failures_max, "End at the seed with this failure; default: no bound");
@@ -115,6 +125,7 @@ Action AddSweep(CLI::App& app, const std::string& program) {
   app.add_flag("--twice", command->twice, "Run every seed twice, under two surroundings; default: one seed in 64");
   return [=] {
     command->fidelity = ParseFidelity(texts->fidelity);
+    command->profile = ParseProfile(texts->profile);
     command->seeds = ParseSeedRange(texts->seeds);
     if (!texts->duration.empty()) command->wall_ns_max = ParseDuration(texts->duration);
     if (!texts->cpu_duration.empty()) command->cpu_ns_max = ParseDuration(texts->cpu_duration, "--cpu-for");
@@ -191,11 +202,13 @@ Action AddProve(CLI::App& app, const std::string&) {
 Action AddServe(CLI::App& app, const std::string&) {
   auto file = std::make_shared<std::string>();
   auto fidelity = std::make_shared<std::string>("mixed");
+  auto profile = std::make_shared<std::string>("mixed");
   app.add_option("--fidelity", *fidelity);
+  app.add_option("--profile", *profile);
   app.add_option("--file", *file);
   return [=]() -> int {
     if (!file->empty()) ServeScenario(*file);
-    ServeSwarm(ParseFidelity(*fidelity));
+    ServeSwarm(ParseFidelity(*fidelity), ParseProfile(*profile));
   };
 }
 
@@ -223,7 +236,7 @@ constexpr CommandRow kCommands[] = {
 
 int Main(int argc, char** argv) {
   CLI::App app("Runs seeded worlds of detcd clusters, breaks them and judges them.\n"
-               "Exit codes: 0 fine, 1 a property violated, 2 not live, 3 a crash or hang, 4 undetermined, divergent or a\n"
+               "Exit codes: 0 fine, 1 a property violated (or, in the negative profile, a loss unreported), 2 not live, 3 a crash or hang, 4 undetermined, divergent or a\n"
                "dead fault, 64 usage, 130 interrupted and nothing found until then; of several the smallest, which is the\n"
                "gravest.");
   app.require_subcommand(0, 1);

@@ -103,7 +103,26 @@ void Recorder::OnEpisode(const Episode& episode, size_t place, bool begins) {
     case Episode::kSyncStall: Touch(mark.touched, episode.sync_stall().members()); break;
     case Episode::kTransfer: Touch(mark.touched, episode.transfer().to()); break;
     case Episode::kDrift: mark.touched.push_back(episode.drift().member()); break;
-    case Episode::kCrash:  // each member's own mark tells it
+    case Episode::kBridge: Touch(mark.touched, episode.bridge().left()); break;
+    case Episode::kRing: Touch(mark.touched, episode.ring().members()); break;
+    case Episode::kClog: Touch(mark.touched, episode.clog().to()); break;
+    case Episode::kHalfOpen: Touch(mark.touched, episode.half_open().members()); break;
+    case Episode::kBitFlips: Touch(mark.touched, episode.bit_flips().members()); break;
+    case Episode::kDiskErrors: Touch(mark.touched, episode.disk_errors().members()); break;
+    case Episode::kFullDisk: Touch(mark.touched, episode.full_disk().members()); break;
+    case Episode::kCorruption: Touch(mark.touched, episode.corruption().members()); break;
+    case Episode::kClockLeap: Touch(mark.touched, episode.clock_leap().members()); break;
+    case Episode::kClockFreeze: Touch(mark.touched, episode.clock_freeze().members()); break;
+    case Episode::kWallJump: Touch(mark.touched, episode.wall_jump().members()); break;
+    case Episode::kSlowProcessor: Touch(mark.touched, episode.slow_processor().members()); break;
+    case Episode::kMisdirectedWrites: Touch(mark.touched, episode.misdirected_writes().members()); break;
+    case Episode::kLyingDrive: Touch(mark.touched, episode.lying_drive().members()); break;
+    // Each member's own mark tells it.
+    case Episode::kCrash:
+    case Episode::kCrashLoop:
+    case Episode::kBlackout:
+    case Episode::kZeroedTail:
+    case Episode::kWipedDisk:
     case Episode::FAULT_NOT_SET: record_.marks.pop_back();
   }
 }

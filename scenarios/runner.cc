@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cstdio>
 #include <memory>
+#include <utility>
 #include <vector>
 
 #include "absl/strings/str_format.h"
@@ -27,8 +28,11 @@ constexpr uint64_t kInboxMax = 100'000;
 constexpr uint64_t kInboxCheckInterval = 4'096;  // events
 // After every member has served: for calls under way to end and for the last entry to reach everybody.
 constexpr Duration kSettleTime = Seconds(60);
-// The one control event that is not of the faults.
+// The control events that are not of the faults.
 constexpr uint64_t kHealToken = EpisodeFaults::kTokenLimit;
+constexpr uint64_t kStartToken = kHealToken + 1;  // of member 0; those of the others follow
+// How long a world that owes no service is watched after the healing, in election timeouts.
+constexpr int64_t kWatchElections = 10;
 
 class Run final : private EpisodeListener {
  public:
@@ -50,7 +54,13 @@ class Run final : private EpisodeListener {
       }
       const sim::WorldStep step = world_.Step();
       if (recorder_) recorder_->AfterStep(step);
+      if (step.stopped) OnStopped(step.endpoint);
       if (step.is_control) OnControl(step.control);
+      if (owes_no_service_ && !world_.violation().has_value() && (!step.running || universe.now() >= watch_until_)) {
+        world_.FinishWithoutService();
+        finished_ = true;
+        return Ended();
+      }
       if (!step.running) return Ended();
       if (healed_ && world_.Settled()) {
         world_.Finish();
@@ -103,9 +113,22 @@ class Run final : private EpisodeListener {
   // --- the plan ---
 
   void OnControl(uint64_t token) {
-    if (healed_) return;
     if (token == kHealToken) return Heal();
+    if (token >= kStartToken) return StartAgain(static_cast<uint32_t>(token - kStartToken));
+    if (healed_) return;
     faults_.OnControl(token);
+  }
+
+  // Its disk made a member stop. It is started again, as long as it takes.
+  void OnStopped(uint32_t member) {
+    OnCrash(member, "stops by itself");
+    if (!healed_) return faults_.OnStopped(member);
+    sim::SimUniverse& universe = world_.universe();
+    universe.ScheduleControl(universe.now() + kSupervisorPause.nanos, kStartToken + member);
+  }
+  void StartAgain(uint32_t member) {
+    OnStart(member);
+    world_.StartMember(member);
   }
 
   // EpisodeListener
@@ -128,16 +151,28 @@ class Run final : private EpisodeListener {
     healed_ = true;
     sim::SimUniverse& universe = world_.universe();
     universe.HealNetwork();
+    faults_.HealMachines();
+    uint32_t left = 0;
+    bool harmed = false;
     for (uint32_t member = 0; member < world_.members(); ++member) {
-      if (universe.clock(member).drift_ppm() != 0) universe.SetDrift(member, 0);
-      if (Has(scenario_.lost_members(), member)) {
+      harmed |= universe.disk(member).harmed();
+      const bool given_up = scenario_.profile() == BEYOND && universe.disk(member).harmed();
+      const bool lost = Has(scenario_.lost_members(), member);
+      if (given_up && !lost) faults_.ArmPowerLoss();
+      if (lost || given_up) {
         world_.LoseMember(member);
-      } else if (!world_.IsUp(member)) {
-        OnStart(member);
-        world_.StartMember(member);
+        continue;
       }
+      ++left;
+      if (!world_.IsUp(member)) StartAgain(member);
     }
     for (uint32_t client = 0; client < world_.clients(); ++client) world_.client(client).DropPlanned();
+    owes_no_service_ = 2 * left <= world_.members() || (scenario_.profile() == NEGATIVE && harmed);
+    if (owes_no_service_) {
+      universe.effects().Healed();
+      watch_until_ = universe.now() + kWatchElections * MakeWorldKnobs(scenario_).member.election_timeout.nanos;
+      return;
+    }
     const Duration longest_delay = LongestDelay(scenario_);
     const Duration longest_sync = LongestSync(scenario_);
     world_.BeginProbing(last_operation_id_ + 1, longest_delay, longest_sync);
@@ -159,7 +194,7 @@ class Run final : private EpisodeListener {
              absl::StrFormat("%d events wait at endpoint %d", universe.LastHost(e).inbox_size(), e + 1));
       }
     }
-    if (healed_ && universe.now() > give_up_at_) {
+    if (healed_ && !owes_no_service_ && universe.now() > give_up_at_) {
       Fail("the world does not settle", "after healing every member served, but logs or clients never came to rest");
     }
     return failure_.has_value();
@@ -186,7 +221,8 @@ class Run final : private EpisodeListener {
             .unknown = counts.unknown,
             .refused = counts.refused,
             .leader_changes = counts.leader_changes,
-            .effects = universe.effects().counts()};
+            .effects = universe.effects().counts(),
+            .profile = scenario_.profile()};
   }
 
   RunResult Stopped() {
@@ -199,7 +235,9 @@ class Run final : private EpisodeListener {
   RunResult Ended() {
     RunResult result = Numbers();
     result.violation = world_.violation().has_value() ? world_.violation() : failure_;
-    if (!result.violation.has_value() && !(healed_ && world_.Settled())) {
+    if (scenario_.profile() == NEGATIVE) JudgeTheJudges(result);
+    if (result.reported.has_value()) return result;
+    if (!result.violation.has_value() && !finished_ && !(healed_ && world_.Settled())) {
       Fail("nothing happens any more", "no event is pending");
       result.violation = failure_;
     }
@@ -213,6 +251,21 @@ class Run final : private EpisodeListener {
     return result;
   }
 
+  // A member went on from a disk that lacks what it counted on: silence about it is the failure.
+  void JudgeTheJudges(RunResult& result) {
+    bool harmed = false;
+    for (uint32_t member = 0; member < world_.members(); ++member) harmed |= world_.universe().disk(member).harmed();
+    if (world_.violation().has_value()) {
+      const bool is_judges = world_.violation()->property != "member stopped" && world_.violation()->property != "convergence";
+      if (harmed && is_judges) result.reported = std::exchange(result.violation, std::nullopt);
+    } else if (!result.violation.has_value() && !world_.loss().empty()) {
+      result.violation = checker::Violation{.property = "negative",
+                                            .signature = "negative: a loss that no judge reported",
+                                            .sentence = "a loss that no judge reported: " + world_.loss(),
+                                            .moment = world_.Now()};
+    }
+  }
+
   const Scenario& scenario_;
   const RunOptions& options_;
   World world_;
@@ -220,6 +273,9 @@ class Run final : private EpisodeListener {
   EpisodeFaults faults_;
   uint64_t last_operation_id_ = 0;
   bool healed_ = false;
+  bool finished_ = false;
+  bool owes_no_service_ = false;  // after the healing
+  int64_t watch_until_ = 0;
   int64_t give_up_at_ = 0;
   std::optional<checker::Violation> failure_;
 };

@@ -55,6 +55,9 @@ struct RunResult {
   uint64_t refused = 0;
   uint64_t leader_changes = 0;
   sim::EffectCounts effects;
+  Profile profile = TOLERATED;
+  // NEGATIVE: what a judge said of data that went, as it must; none: nothing was lost that a member held to be durable.
+  std::optional<checker::Violation> reported;
 };
 
 // kInvalid scenarios (CheckScenario) must not get here.

@@ -83,6 +83,10 @@ sim::WorldKnobs MakeWorldKnobs(const Scenario& scenario) {
   world.member.lease_reads = knobs.lease_reads();
   world.member.clock_drift_ppm_max = LeaseDrift(knobs, world.clock_drift_ppm_max);
   for (const uint32_t member : knobs.no_lease_reads()) world.no_lease_reads.push_back(member - 1);
+  for (const Episode& episode : scenario.episodes()) {
+    world.clocks_leap |= episode.has_clock_leap() || episode.has_clock_freeze();
+  }
+  world.harmed_may_stop = scenario.profile() != TOLERATED;
   return world;
 }
 
@@ -119,6 +123,7 @@ class Inspector {
     Number("chaos_ms", scenario_.chaos_ms(), kTimeMaxMs);
     CheckKnobs(scenario_.knobs());
     if (!Fidelity_IsValid(scenario_.fidelity())) Complain("fidelity", "is no known fidelity");
+    if (!Profile_IsValid(scenario_.profile())) Complain("profile", "is no known profile");
     CheckLaw("links.delay", scenario_.links().delay());
     Number("links.loss_ppm", scenario_.links().loss_ppm(), 1'000'000);
     Number("links.duplicate_ppm", scenario_.links().duplicate_ppm(), 1'000'000);
@@ -231,6 +236,53 @@ class Inspector {
         Member(where + ".drift.member", episode.drift().member());
         return Drift(where + ".drift.drift_ppm", episode.drift().drift_ppm());
       case Episode::kTransfer: return Members(where + ".transfer.to", episode.transfer().to());
+      case Episode::kBridge:
+        Members(where + ".bridge.left", episode.bridge().left());
+        return Members(where + ".bridge.right", episode.bridge().right());
+      case Episode::kRing: return Members(where + ".ring.members", episode.ring().members());
+      case Episode::kClog:
+        Members(where + ".clog.from", episode.clog().from());
+        return Members(where + ".clog.to", episode.clog().to());
+      case Episode::kHalfOpen: return Members(where + ".half_open.members", episode.half_open().members());
+      case Episode::kBitFlips:
+        Members(where + ".bit_flips.members", episode.bit_flips().members());
+        return Number(where + ".bit_flips.flip_ppm", episode.bit_flips().flip_ppm(), 1'000'000);
+      case Episode::kDiskErrors:
+        Members(where + ".disk_errors.members", episode.disk_errors().members());
+        Number(where + ".disk_errors.read_ppm", episode.disk_errors().read_ppm(), 1'000'000);
+        Number(where + ".disk_errors.write_ppm", episode.disk_errors().write_ppm(), 1'000'000);
+        return Number(where + ".disk_errors.sync_ppm", episode.disk_errors().sync_ppm(), 1'000'000);
+      case Episode::kFullDisk:
+        Members(where + ".full_disk.members", episode.full_disk().members());
+        return Number(where + ".full_disk.left_bytes", episode.full_disk().left_bytes(), uint64_t{1} << 40);
+      case Episode::kCorruption:
+        Members(where + ".corruption.members", episode.corruption().members());
+        return Number(where + ".corruption.bits", episode.corruption().bits(), 1'000);
+      case Episode::kClockLeap:
+        Members(where + ".clock_leap.members", episode.clock_leap().members());
+        return Number(where + ".clock_leap.by_ms", episode.clock_leap().by_ms(), kTimeMaxMs);
+      case Episode::kClockFreeze: return Members(where + ".clock_freeze.members", episode.clock_freeze().members());
+      case Episode::kWallJump: return Members(where + ".wall_jump.members", episode.wall_jump().members());
+      case Episode::kSlowProcessor:
+        Members(where + ".slow_processor.members", episode.slow_processor().members());
+        return Number(where + ".slow_processor.cost_us", episode.slow_processor().cost_us(), 1'000'000);
+      case Episode::kCrashLoop:
+        if (!Survival_IsValid(episode.crash_loop().survival())) Complain(where + ".crash_loop.survival", "is no known survival");
+        Number(where + ".crash_loop.up_ms", episode.crash_loop().up_ms(), kTimeMaxMs);
+        return Members(where + ".crash_loop.members", episode.crash_loop().members());
+      case Episode::kBlackout:
+        if (episode.blackout().survival() != MIXED && episode.blackout().survival() != NOTHING) {
+          Complain(where + ".blackout.survival", "want MIXED or NOTHING");
+        }
+        return;
+      case Episode::kLyingDrive: return Members(where + ".lying_drive.members", episode.lying_drive().members());
+      case Episode::kZeroedTail:
+        Members(where + ".zeroed_tail.members", episode.zeroed_tail().members());
+        return Number(where + ".zeroed_tail.sectors", episode.zeroed_tail().sectors(), 1'000'000);
+      case Episode::kMisdirectedWrites:
+        Members(where + ".misdirected_writes.members", episode.misdirected_writes().members());
+        return Number(where + ".misdirected_writes.write_ppm", episode.misdirected_writes().write_ppm(), 1'000'000);
+      case Episode::kWipedDisk: return Members(where + ".wiped_disk.members", episode.wiped_disk().members());
       case Episode::FAULT_NOT_SET: return;  // an episode of which nothing is left is benign
     }
   }

@@ -182,7 +182,7 @@ std::string OutFile(const ShrinkCommand& command) {
 // What is shrunk, as the note of its result names it.
 std::string Origin(const ShrinkCommand& command, Scenario scenario) {
   if (command.seed) {
-    return absl::StrFormat("seed %d, fidelity %s, of swarm %d", *command.seed, FidelityText(command.fidelity), kSwarmVersion);
+    return absl::StrFormat("seed %d,%s, of swarm %d", *command.seed, ChoiceText(command.fidelity, command.profile), kSwarmVersion);
   }
   scenario.clear_note();
   return absl::StrFormat("a scenario with the digest %016x", DigestBytes(scenario.SerializeAsString()));
@@ -231,7 +231,7 @@ int FailsElsewhere(const ShrinkCommand& command, const std::string& path, const 
 }  // namespace
 
 int RunShrink(const ShrinkCommand& command) {
-  const Scenario original = command.seed ? MakeSwarm(*command.seed, command.fidelity) : ReadScenario(command.scenario_file);
+  const Scenario original = command.seed ? MakeSwarm(*command.seed, command.fidelity, command.profile) : ReadScenario(command.scenario_file);
   const std::string path = OutFile(command);
   const std::string origin = Origin(command, original);
   WorkerJudge judge(command.jobs != 0 ? command.jobs : Processors());

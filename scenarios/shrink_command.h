@@ -14,6 +14,7 @@ struct ShrinkCommand {
   std::optional<uint64_t> seed;    // one of these two
   std::string scenario_file;
   FidelityChoice fidelity = FidelityChoice::kMixed;
+  ProfileChoice profile = ProfileChoice::kMixed;
   std::string out_file;            // empty: a name made of the seed or of the file's name
   std::string json_file;           // ShrinkReport; empty: none
   uint64_t runs_max = 5'000;

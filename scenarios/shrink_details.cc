@@ -73,7 +73,9 @@ ShrinkEdit ClearCallField(const FieldDescriptor* field, uint32_t id) {
 Edits Wire(const Scenario&, uint32_t) {
   return {[](Scenario& scenario) {
     scenario.set_fidelity(DIRECT);
-    RemoveIf(*scenario.mutable_episodes(), [](const Episode& episode) { return episode.has_resets(); });
+    RemoveIf(*scenario.mutable_episodes(), [](const Episode& episode) {
+      return episode.has_resets() || episode.has_half_open() || episode.has_bit_flips();
+    });
   }};
 }
 
@@ -153,6 +155,7 @@ Edits Losses(const Scenario& scenario, uint32_t) {
 
 Edits Settings(const Scenario& scenario, uint32_t) {
   Edits edits = {[](Scenario& candidate) { candidate.clear_verify(); },
+                 [](Scenario& candidate) { candidate.clear_profile(); },
                  [](Scenario& candidate) { candidate.clear_knobs(); },
                  [](Scenario& candidate) {
                    candidate.mutable_knobs()->clear_heartbeat_ms();

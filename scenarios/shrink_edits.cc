@@ -29,6 +29,24 @@ std::vector<MemberNumbers*> MemberLists(Episode& episode) {
     case Episode::kPause: return {episode.mutable_pause()->mutable_members()};
     case Episode::kSyncStall: return {episode.mutable_sync_stall()->mutable_members()};
     case Episode::kTransfer: return {episode.mutable_transfer()->mutable_to()};
+    case Episode::kBridge: return {episode.mutable_bridge()->mutable_left(), episode.mutable_bridge()->mutable_right()};
+    case Episode::kRing: return {episode.mutable_ring()->mutable_members()};
+    case Episode::kClog: return {episode.mutable_clog()->mutable_from(), episode.mutable_clog()->mutable_to()};
+    case Episode::kHalfOpen: return {episode.mutable_half_open()->mutable_members()};
+    case Episode::kBitFlips: return {episode.mutable_bit_flips()->mutable_members()};
+    case Episode::kDiskErrors: return {episode.mutable_disk_errors()->mutable_members()};
+    case Episode::kFullDisk: return {episode.mutable_full_disk()->mutable_members()};
+    case Episode::kCorruption: return {episode.mutable_corruption()->mutable_members()};
+    case Episode::kClockLeap: return {episode.mutable_clock_leap()->mutable_members()};
+    case Episode::kClockFreeze: return {episode.mutable_clock_freeze()->mutable_members()};
+    case Episode::kWallJump: return {episode.mutable_wall_jump()->mutable_members()};
+    case Episode::kSlowProcessor: return {episode.mutable_slow_processor()->mutable_members()};
+    case Episode::kCrashLoop: return {episode.mutable_crash_loop()->mutable_members()};
+    case Episode::kLyingDrive: return {episode.mutable_lying_drive()->mutable_members()};
+    case Episode::kZeroedTail: return {episode.mutable_zeroed_tail()->mutable_members()};
+    case Episode::kWipedDisk: return {episode.mutable_wiped_disk()->mutable_members()};
+    case Episode::kMisdirectedWrites: return {episode.mutable_misdirected_writes()->mutable_members()};
+    case Episode::kBlackout:  // all of them
     case Episode::kDrift:
     case Episode::FAULT_NOT_SET: break;
   }
@@ -62,7 +80,13 @@ void RenumberMembers(Scenario& scenario, const std::map<uint32_t, uint32_t>& num
     std::sort(list.begin(), list.end());
   };
   for (Episode& episode : *scenario.mutable_episodes()) {
-    for (MemberNumbers* list : MemberLists(episode)) renumber(*list);
+    for (MemberNumbers* list : MemberLists(episode)) {
+      if (!episode.has_ring()) {
+        renumber(*list);
+      } else {
+        for (uint32_t& member : *list) member = numbers.at(member);  // its order says who is whose neighbour
+      }
+    }
     if (episode.has_drift()) episode.mutable_drift()->set_member(numbers.at(episode.drift().member()));
   }
   for (ClockSetting& clock : *scenario.mutable_clocks()) clock.set_member(numbers.at(clock.member()));

@@ -86,11 +86,22 @@ void DrawClocks(uint64_t seed, uint32_t members, Scenario& scenario) {
   }
 }
 
+Profile DrawProfile(uint64_t seed, ProfileChoice choice) {
+  const bool beyond = Piece(seed, "swarm.profile").Chance(1, 10);
+  switch (choice) {
+    case ProfileChoice::kMixed: return beyond ? BEYOND : TOLERATED;
+    case ProfileChoice::kTolerated: return TOLERATED;
+    case ProfileChoice::kBeyond: return BEYOND;
+    case ProfileChoice::kNegative: return NEGATIVE;
+  }
+  return TOLERATED;
+}
+
 // Without some of its members for ever: what only all of them together bring about is no service.
 void DrawLost(uint64_t seed, Scenario& scenario) {
   KeyedRandom random = Piece(seed, "swarm.lost");
   uint32_t left = (scenario.members() - 1) / 2;
-  if (left == 0 || !random.Chance(1, 4)) return;
+  if (left == 0 || scenario.profile() == NEGATIVE || !random.Chance(1, 4)) return;
   left = static_cast<uint32_t>(random.Between(1, left));
   for (uint32_t member = 1; left > 0; ++member) {
     if (!random.Chance(left, scenario.members() - member + 1)) continue;
@@ -101,7 +112,7 @@ void DrawLost(uint64_t seed, Scenario& scenario) {
 
 }  // namespace
 
-Scenario MakeSwarm(uint64_t seed, FidelityChoice fidelity) {
+Scenario MakeSwarm(uint64_t seed, FidelityChoice fidelity, ProfileChoice profile) {
   Scenario scenario;
   scenario.set_format_version(1);
   scenario.set_seed(seed);
@@ -109,6 +120,7 @@ Scenario MakeSwarm(uint64_t seed, FidelityChoice fidelity) {
   const bool wire = random.Chance(1, 10);
   const bool is_wire = fidelity == FidelityChoice::kWire || (fidelity == FidelityChoice::kMixed && wire);
   scenario.set_fidelity(is_wire ? WIRE : DIRECT);
+  scenario.set_profile(DrawProfile(seed, profile));
   scenario.set_verify(random.Chance(1, 64));
   const uint64_t size = random.Below(20);
   scenario.set_members(size < 3 ? 1 : size < 14 ? 3 : 5);
@@ -120,6 +132,11 @@ Scenario MakeSwarm(uint64_t seed, FidelityChoice fidelity) {
   // A window a round trip: the smallest buffers over long ways carry less than the load and the bound on convergence ask.
   if (scenario.links().delay().max_us() > 1'000 && scenario.knobs().socket_buffer_bytes() == 512) {
     scenario.mutable_knobs()->set_socket_buffer_bytes(4'096);
+  }
+  // What is altered on purpose lies in a segment that others follow.
+  if (scenario.profile() == BEYOND) {
+    KeyedRandom segments = Piece(seed, "swarm.segments");
+    scenario.mutable_knobs()->set_wal_segment_bytes(Pick(segments, {2'048, 2'048, 8'192}));
   }
   DrawDisks(seed, *scenario.mutable_disks());
   DrawClocks(seed, scenario.members(), scenario);

@@ -10,11 +10,14 @@
 namespace detcd::scenario {
 
 // Rises whenever the same seed would give another scenario: results of different versions are not comparable.
-inline constexpr uint32_t kSwarmVersion = 5;
+inline constexpr uint32_t kSwarmVersion = 6;
 
 enum class FidelityChoice : uint8_t { kMixed, kDirect, kWire };  // mixed: one seed in ten is wire
 
+// What a seed's faults may do (Profile of scenario.proto). Mixed: one seed in ten is beyond, the others are tolerated.
+enum class ProfileChoice : uint8_t { kMixed, kTolerated, kBeyond, kNegative };
+
 // The scenario of `seed`: about a minute of virtual time, some hundred operations, several episodes. A pure function.
-Scenario MakeSwarm(uint64_t seed, FidelityChoice fidelity);
+Scenario MakeSwarm(uint64_t seed, FidelityChoice fidelity, ProfileChoice profile = ProfileChoice::kMixed);
 
 }  // namespace detcd::scenario

@@ -12,7 +12,10 @@ using Numbers = google::protobuf::RepeatedField<uint32_t>;
 class EpisodeWriter {
  public:
   EpisodeWriter(const Scenario& scenario, KeyedRandom random)
-      : members_(scenario.members()), clients_(scenario.clients()), random_(random) {}
+      : members_(scenario.members()),
+        clients_(scenario.clients()),
+        tolerated_(scenario.profile() == TOLERATED),
+        random_(random) {}
 
   void WritePartition(Episode& episode) { Members(*episode.mutable_partition()->mutable_group(), Part()); }
 
@@ -64,11 +67,114 @@ class EpisodeWriter {
     episode.mutable_drift()->set_drift_ppm(static_cast<int32_t>(random_.Between(0, 400'000)) - 200'000);
   }
 
+  // Two sides, and at least one member of neither.
+  void WriteBridge(Episode& episode) {
+    const auto bridge = static_cast<uint32_t>(random_.Between(1, members_));
+    Bridge& sides = *episode.mutable_bridge();
+    for (uint32_t member = 1; member <= members_; ++member) {
+      if (member == bridge) continue;
+      const bool left = sides.left_size() == 0 || (sides.right_size() > 0 && random_.Chance(1, 2));
+      left ? sides.add_left(member) : sides.add_right(member);
+    }
+  }
+
+  void WriteRing(Episode& episode) {
+    Numbers& ring = *episode.mutable_ring()->mutable_members();
+    for (uint32_t member = 1; member <= members_; ++member) ring.Add(member);
+    for (int i = ring.size() - 1; i > 0; --i) {
+      ring.SwapElements(i, static_cast<int>(random_.Below(static_cast<uint64_t>(i) + 1)));
+    }
+  }
+
+  void WriteClog(Episode& episode) {
+    Members(*episode.mutable_clog()->mutable_from(), Part());
+    Members(*episode.mutable_clog()->mutable_to(), random_.Chance(1, 2) ? members_ : Part());
+  }
+
+  void WriteHalfOpen(Episode& episode) {
+    Members(*episode.mutable_half_open()->mutable_members(), Part());
+    episode.mutable_half_open()->set_interval_ms(static_cast<uint32_t>(Pick(random_, {50, 200, 1'000})));
+  }
+
+  void WriteBitFlips(Episode& episode) {
+    Members(*episode.mutable_bit_flips()->mutable_members(), Part());
+    episode.mutable_bit_flips()->set_flip_ppm(static_cast<uint32_t>(Pick(random_, {2'000, 20'000, 100'000})));
+  }
+
+  // Mostly of one kind.
+  void WriteDiskErrors(Episode& episode) {
+    DiskErrors& errors = *episode.mutable_disk_errors();
+    Members(*errors.mutable_members(), DiskPart());
+    const uint64_t kinds = random_.Below(4);
+    const auto ppm = static_cast<uint32_t>(Pick(random_, {20'000, 200'000, 1'000'000}));
+    if (kinds == 0 || kinds == 3) errors.set_read_ppm(ppm);
+    if (kinds == 1 || kinds == 3) errors.set_write_ppm(ppm);
+    if (kinds == 2 || kinds == 3) errors.set_sync_ppm(ppm);
+  }
+
+  void WriteFullDisk(Episode& episode) {
+    Members(*episode.mutable_full_disk()->mutable_members(), DiskPart());
+    episode.mutable_full_disk()->set_left_bytes(Pick(random_, {0, 4'096, 20'000}));
+  }
+
+  void WriteCorruption(Episode& episode) {
+    Members(*episode.mutable_corruption()->mutable_members(), Part());
+    episode.mutable_corruption()->set_bits(static_cast<uint32_t>(Pick(random_, {1, 1, 3, 30})));
+  }
+
+  void WriteClockLeap(Episode& episode) {
+    Members(*episode.mutable_clock_leap()->mutable_members(), Part());
+    episode.mutable_clock_leap()->set_by_ms(static_cast<uint32_t>(LogBetween(random_, 50, 20'000)));
+  }
+
+  void WriteClockFreeze(Episode& episode) { Members(*episode.mutable_clock_freeze()->mutable_members(), Part()); }
+
+  void WriteWallJump(Episode& episode) {
+    Members(*episode.mutable_wall_jump()->mutable_members(), Part());
+    const auto by = static_cast<int32_t>(LogBetween(random_, 100, 100'000'000));
+    episode.mutable_wall_jump()->set_by_ms(random_.Chance(2, 3) ? -by : by);
+  }
+
+  void WriteSlowProcessor(Episode& episode) {
+    Members(*episode.mutable_slow_processor()->mutable_members(), Part());
+    episode.mutable_slow_processor()->set_cost_us(static_cast<uint32_t>(Pick(random_, {500, 3'000, 20'000})));
+  }
+
+  void WriteCrashLoop(Episode& episode) {
+    Members(*episode.mutable_crash_loop()->mutable_members(), Part());
+    episode.mutable_crash_loop()->set_up_ms(static_cast<uint32_t>(Pick(random_, {20, 200, 1'000})));
+    episode.mutable_crash_loop()->set_survival(DrawSurvival());
+  }
+
+  void WriteBlackout(Episode& episode) {
+    episode.mutable_blackout()->set_survival(random_.Chance(1, 2) ? NOTHING : MIXED);
+  }
+
+  void WriteLyingDrive(Episode& episode) {
+    Members(*episode.mutable_lying_drive()->mutable_members(), DiskPart());
+  }
+
+  void WriteZeroedTail(Episode& episode) {
+    Members(*episode.mutable_zeroed_tail()->mutable_members(), DiskPart());
+    episode.mutable_zeroed_tail()->set_sectors(static_cast<uint32_t>(random_.Between(1, 8)));
+  }
+
+  void WriteMisdirectedWrites(Episode& episode) {
+    Members(*episode.mutable_misdirected_writes()->mutable_members(), DiskPart());
+    episode.mutable_misdirected_writes()->set_write_ppm(static_cast<uint32_t>(Pick(random_, {20'000, 200'000, 1'000'000})));
+  }
+
+  void WriteWipedDisk(Episode& episode) { Members(*episode.mutable_wiped_disk()->mutable_members(), DiskPart()); }
+
  private:
+  Survival DrawSurvival() {
+    const uint64_t survival = random_.Below(4);
+    return survival == 0 ? NOTHING : survival == 1 ? EVERYTHING : MIXED;
+  }
+
   void Crash(Episode& episode, uint32_t count) {
     Members(*episode.mutable_crash()->mutable_members(), count);
-    const uint64_t survival = random_.Below(4);
-    episode.mutable_crash()->set_survival(survival == 0 ? NOTHING : survival == 1 ? EVERYTHING : MIXED);
+    episode.mutable_crash()->set_survival(DrawSurvival());
   }
 
   // How many members a fault takes: a minority twice as often as a larger part.
@@ -76,6 +182,11 @@ class EpisodeWriter {
     const uint32_t minority = std::max(1u, (members_ - 1) / 2);
     const uint32_t most = random_.Chance(2, 3) ? minority : members_;
     return static_cast<uint32_t>(random_.Between(1, most));
+  }
+
+  // The disks of a minority at a time, unless more than a cluster tolerates is wanted.
+  uint32_t DiskPart() {
+    return static_cast<uint32_t>(random_.Between(1, tolerated_ ? std::max(1u, (members_ - 1) / 2) : members_));
   }
 
   // `count` different members, ascending.
@@ -90,12 +201,19 @@ class EpisodeWriter {
 
   uint32_t members_;
   uint32_t clients_;
+  bool tolerated_;
   KeyedRandom random_;
 };
 
 bool Always(const Scenario&) { return true; }
 bool AmongMembers(const Scenario& scenario) { return scenario.members() > 1; }
 bool OnWire(const Scenario& scenario) { return scenario.fidelity() == WIRE; }
+bool AmongThree(const Scenario& scenario) { return scenario.members() >= 3; }
+bool AmongFour(const Scenario& scenario) { return scenario.members() >= 4; }
+bool IsBeyond(const Scenario& scenario) { return scenario.profile() == BEYOND; }
+bool IsNegative(const Scenario& scenario) { return scenario.profile() == NEGATIVE; }
+// Leader leases bear neither.
+bool ClocksMayLeap(const Scenario& scenario) { return !scenario.knobs().lease_reads() || IsNegative(scenario); }
 
 // What a seed turns on and off.
 struct Family {
@@ -116,6 +234,27 @@ constexpr Family kFamilies[] = {
     {Always, &EpisodeWriter::WriteSyncStall},
     {Always, &EpisodeWriter::WriteDrift},
     {AmongMembers, &EpisodeWriter::WriteTransfer},
+    {AmongThree, &EpisodeWriter::WriteBridge},
+    {AmongFour, &EpisodeWriter::WriteRing},
+    {AmongMembers, &EpisodeWriter::WriteClog},
+    {OnWire, &EpisodeWriter::WriteHalfOpen},
+    {OnWire, &EpisodeWriter::WriteBitFlips},
+    {Always, &EpisodeWriter::WriteDiskErrors},
+    {Always, &EpisodeWriter::WriteFullDisk},
+    {ClocksMayLeap, &EpisodeWriter::WriteClockLeap},
+    {ClocksMayLeap, &EpisodeWriter::WriteClockFreeze},
+    {OnWire, &EpisodeWriter::WriteWallJump},
+    {Always, &EpisodeWriter::WriteSlowProcessor},
+    {Always, &EpisodeWriter::WriteCrashLoop},
+    {Always, &EpisodeWriter::WriteBlackout},
+};
+// What a profile is about: every seed of it has these.
+constexpr Family kOfProfile[] = {
+    {IsBeyond, &EpisodeWriter::WriteCorruption},
+    {IsNegative, &EpisodeWriter::WriteLyingDrive},
+    {IsNegative, &EpisodeWriter::WriteZeroedTail},
+    {IsNegative, &EpisodeWriter::WriteWipedDisk},
+    {IsNegative, &EpisodeWriter::WriteMisdirectedWrites},
 };
 constexpr Family kOfNone = {Always, &EpisodeWriter::WriteCrash};
 
@@ -125,8 +264,11 @@ void DrawEpisodes(uint64_t seed, Scenario& scenario) {
   KeyedRandom random = Piece(seed, "swarm.episodes");
   std::vector<Family> families;
   for (const Family& family : kFamilies) {
-    const bool on = random.Chance(1, 2);
+    const bool on = random.Chance(1, 3);
     if (on && family.possible(scenario)) families.push_back(family);
+  }
+  for (const Family& family : kOfProfile) {
+    if (family.possible(scenario)) families.push_back(family);
   }
   if (families.empty()) families.push_back(kOfNone);
 

@@ -120,6 +120,11 @@ void SweepScreen::ShowSummary(const SweepReport& report, bool interrupted) {
   count("not live", totals.not_live());
   count("crash or hang", totals.crash());
   count("undetermined", totals.undetermined());
+  if (totals.beyond_seeds() > 0) Say(absl::StrFormat("beyond      %d seeds\n", totals.beyond_seeds()));
+  if (totals.negative_seeds() > 0) {
+    Say(absl::StrFormat("negative    %d seeds: in %d a loss, reported by a judge; in the other fine ones nothing was lost\n",
+                        totals.negative_seeds(), totals.reported_seeds()));
+  }
   // Per core: of CPU time, so that other load on the machine does not count.
   Say(absl::StrFormat("rate        %.1f seeds/s with %d jobs; per CPU second %.1f seeds", PerSecond(totals.seeds(), wall),
                       cost.jobs(), PerSecond(totals.seeds(), cpu)));

@@ -66,6 +66,8 @@ SeedReport MakeReport(const RunResult& result) {
   report.set_unknown(result.unknown);
   report.set_refused(result.refused);
   report.set_leader_changes(result.leader_changes);
+  report.set_profile(result.profile);
+  if (result.reported.has_value()) report.set_reported(result.reported->property + ": " + result.reported->sentence);
   for (size_t i = 0; i < sim::kFaultKindCount; ++i) {
     report.add_armed(result.effects.armed(static_cast<sim::FaultKind>(i)));
   }
@@ -84,6 +86,9 @@ void SweepTotals::Add(const SeedReport& report) {
   digest_.Add(report.verdict() == static_cast<uint32_t>(Verdict::kCrash) ? kNoDigest : report.digest());
   totals_.set_seeds(totals_.seeds() + 1);
   totals_.set_wire_seeds(totals_.wire_seeds() + (report.wire() ? 1 : 0));
+  totals_.set_beyond_seeds(totals_.beyond_seeds() + (report.profile() == BEYOND ? 1 : 0));
+  totals_.set_negative_seeds(totals_.negative_seeds() + (report.profile() == NEGATIVE ? 1 : 0));
+  totals_.set_reported_seeds(totals_.reported_seeds() + (report.reported().empty() ? 0 : 1));
   totals_.set_events(totals_.events() + report.events());
   totals_.set_virtual_ms(totals_.virtual_ms() + report.virtual_ms());
   totals_.set_operations(totals_.operations() + report.operations());

@@ -15,11 +15,19 @@ namespace detcd::sim {
 struct LinkLaw {
   DelayLaw delay;
   bool slow = false;                  // `delay` is a fault's
+  int64_t clogged_until = 0;          // nothing arrives before this true time; nothing is lost, the order is kept
   uint32_t segment_loss_permille = 0;  // streams: a delivery waits for retransmissions, and in the end is a reset
+  uint32_t flip_permille = 0;          // streams: altered bytes, found by their checksum: the connection is reset
   uint32_t message_loss_permille = 0;
   uint32_t message_duplicate_permille = 0;
   uint32_t message_reorder_permille = 0;  // a message may overtake earlier ones
 
+  // When something arrives that would at `at`.
+  int64_t Unclogged(int64_t at, int64_t now, const Effects& effects) const {
+    if (at >= clogged_until) return at;
+    effects.Effective(FaultKind::kClog, Nanos(clogged_until - now));
+    return clogged_until;
+  }
   // A delivery takes `drawn`, of `delay`.
   void CountDelay(Duration drawn, const Effects& effects) const {
     if (slow) {
@@ -53,7 +61,7 @@ class Links {
 
  private:
   // How many partitions of each kind block one direction.
-  using Blocked = std::array<uint8_t, static_cast<size_t>(FaultKind::kClientPartition) + 1>;
+  using Blocked = std::array<uint8_t, static_cast<size_t>(FaultKind::kRing) + 1>;
 
   size_t Index(EndpointId from, EndpointId to) const { return size_t{from} * endpoints_ + to; }
 

@@ -27,7 +27,8 @@ void MemberWatcher::Started(uint32_t incarnation) {
   shadow_.clear();
 }
 
-void MemberWatcher::Observe(const member::Member& member, Instant local, checker::Moment moment, checker::Panel& panel) {
+void MemberWatcher::Observe(const member::Member& member, Instant local, bool behind, checker::Moment moment,
+                            checker::Panel& panel) {
   const raft::RaftState* raft = member.raft();
   if (raft == nullptr) return;
   seen_.started = !recovered_;
@@ -37,6 +38,7 @@ void MemberWatcher::Observe(const member::Member& member, Instant local, checker
   changed_ = seen_.term != raft->term || seen_.voted_for != raft->voted_for ||
              (!seen_.started && (seen_.role != role || seen_.leader != leader));
   seen_.local_time = local;
+  seen_.behind = behind;
   seen_.term = raft->term;
   seen_.voted_for = raft->voted_for;
   static_assert(std::variant_size_v<decltype(raft->role)> == 4);  // in the order of checker::Role
@@ -49,6 +51,8 @@ void MemberWatcher::Observe(const member::Member& member, Instant local, checker
   seen_.revision = member.store().revision();
   seen_.history_digest = member.store().history_digest();
   TakeLog(raft->log);
+  kept_ = std::min(seen_.durable_index, seen_.last_index);
+  kept_term_ = kept_.IsZero() ? Term() : shadow_[kept_.value - 1].term;
   panel.OnMember(seen_, moment);
   if (raft->commit_index.value > committed_.marks.size()) ShowCommitted(raft->log, moment, panel);
 }

@@ -23,8 +23,8 @@ class MemberWatcher {
 
   // A new incarnation is about to run.
   void Started(uint32_t incarnation);
-  // The member after an event in which its code ran. `local` is its clock's reading.
-  void Observe(const member::Member& member, Instant local, checker::Moment moment, checker::Panel& panel);
+  // The member after an event in which its code ran. `local` is its clock's reading; `behind`: events wait for it.
+  void Observe(const member::Member& member, Instant local, bool behind, checker::Moment moment, checker::Panel& panel);
 
   // As last observed.
   const checker::MemberObservation& seen() const { return seen_; }
@@ -32,6 +32,9 @@ class MemberWatcher {
   // entries of its log lost or replaced. First of an incarnation: other than the last one in term, vote or such entries.
   bool changed() const { return changed_; }
   bool recovered() const { return recovered_; }
+  // The highest entry that the member, when it was last observed, held to be durable; 0: none.
+  LogIndex kept() const { return kept_; }
+  Term kept_term() const { return kept_term_; }
 
  private:
   void ShowLeading(const raft::RaftState& raft);
@@ -43,6 +46,8 @@ class MemberWatcher {
   std::vector<checker::EntryMark> shadow_;  // of index 1 and on
   bool recovered_ = false;                  // observed in this incarnation
   bool changed_ = false;
+  LogIndex kept_;
+  Term kept_term_;
   // The end of the log as the last incarnation that was observed had it.
   LogIndex last_before_;
   checker::EntryMark mark_before_;

@@ -6,6 +6,7 @@
 
 #include <cstdint>
 #include <optional>
+#include <utility>
 
 #include "core/base/time.h"
 
@@ -26,7 +27,12 @@ class SimClock {
   void SetDrift(int64_t true_now, int64_t ppm);
   // `by` >= 0.
   void Leap(int64_t true_now, Duration by);
-  void JumpWall(Duration by) { wall_offset_ += by.nanos; }
+  void JumpWall(Duration by) {
+    wall_offset_ += by.nanos;
+    wall_jumped_ |= by.nanos != 0;
+  }
+  // Whether the wall clock jumped since the last call.
+  bool TakeWallJumped() { return std::exchange(wall_jumped_, false); }
 
   int64_t drift_ppm() const { return ppm_; }
 
@@ -37,6 +43,7 @@ class SimClock {
   int64_t base_local_ = 1'000'000'000;  // an arbitrary origin: nobody may take it for 1970 or for zero
   int64_t ppm_ = 0;
   int64_t wall_offset_ = 1'767'225'600'000'000'000;  // 2026-01-01
+  bool wall_jumped_ = false;
 };
 
 }  // namespace detcd::sim

@@ -55,6 +55,13 @@ void Inode::Restore(uint64_t sector, const Sector& old) {
   std::copy(old.begin(), old.end(), found->second->data() + start % kPageBytes);
 }
 
+bool Inode::Holds(uint64_t sector, const Sector& bytes) const {
+  const uint64_t start = sector * kSectorBytes;
+  const Page* page = FindPage(start / kPageBytes);
+  if (page == nullptr) return std::all_of(bytes.begin(), bytes.end(), [](char c) { return c == 0; });
+  return std::equal(bytes.begin(), bytes.end(), page->data() + start % kPageBytes);
+}
+
 bool Inode::Write(uint64_t offset, std::string_view bytes) {
   while (!bytes.empty()) {
     const uint64_t in_page = offset % kPageBytes;
@@ -137,7 +144,14 @@ void Inode::Truncate(uint64_t size) {
 
 void Inode::Synced() {
   old_sectors_.clear();
+  lied_sectors_.clear();
   synced_size_ = size_;
+  lied_size_ = size_;
+}
+
+void Inode::SyncLied() {
+  for (const auto& [sector, old] : old_sectors_) lied_sectors_.insert(sector);
+  lied_size_ = size_;
 }
 
 void Inode::SyncFailed(KeyedRandom& random, Effects& effects) {
@@ -150,14 +164,19 @@ void Inode::SyncFailed(KeyedRandom& random, Effects& effects) {
   Synced();
 }
 
-void Inode::CrashContent(uint32_t keep_permille, KeyedRandom& random, Effects& effects) {
+bool Inode::CrashContent(uint32_t keep_permille, KeyedRandom& random, Effects& effects) {
+  bool harmed = false;
   for (const auto& [sector, old] : old_sectors_) {
     if (random.Chance(keep_permille, 1000)) continue;
-    effects.Effective(FaultKind::kSectorLost);
+    const bool was_safe = lied_sectors_.contains(sector) && !Holds(sector, old);
+    effects.Effective(was_safe ? FaultKind::kLyingSync : FaultKind::kSectorLost);
+    harmed |= was_safe;
     Restore(sector, old);
   }
   if (size_ != synced_size_ && !random.Chance(keep_permille, 1000)) {
-    effects.Effective(FaultKind::kSizeLost);
+    const bool was_safe = lied_size_ != synced_size_;
+    effects.Effective(was_safe ? FaultKind::kLyingSync : FaultKind::kSizeLost);
+    harmed |= was_safe;
     const uint64_t kept = synced_size_;
     if (kept < size_) ZeroFrom(kept);
     size_ = kept;
@@ -165,6 +184,22 @@ void Inode::CrashContent(uint32_t keep_permille, KeyedRandom& random, Effects& e
     ZeroFrom(size_);  // the truncation survived: nothing that it cut off comes back
   }
   Synced();
+  return harmed;
+}
+
+uint64_t Inode::ZeroTail(uint64_t sectors) {
+  uint64_t zeroed = 0;
+  for (auto page = pages_.rbegin(); page != pages_.rend(); ++page) {
+    for (uint64_t at = kPageBytes; at > 0; at -= kSectorBytes) {
+      if (zeroed == sectors) return zeroed;
+      const auto first = page->second->begin() + static_cast<ptrdiff_t>(at - kSectorBytes);
+      const bool empty = std::all_of(first, first + kSectorBytes, [](char c) { return c == 0; });
+      if (empty) continue;
+      std::fill_n(first, kSectorBytes, '\0');
+      ++zeroed;
+    }
+  }
+  return zeroed;
 }
 
 bool Inode::FlipBit(uint64_t offset, uint32_t bit) {
@@ -217,21 +252,27 @@ void Inode::Rename(std::string_view from, std::string_view to) {
 }
 
 void Inode::EntriesSynced() {
+  lied_changes_ = 0;
   if (changes_.empty()) return;
   synced_entries_ = entries_;
   changes_.clear();
 }
 
-void Inode::CrashEntries(uint32_t keep_permille, KeyedRandom& random, Effects& effects) {
-  for (const Change& change : changes_) {
+bool Inode::CrashEntries(uint32_t keep_permille, KeyedRandom& random, Effects& effects) {
+  bool harmed = false;
+  for (size_t i = 0; i < changes_.size(); ++i) {
     if (random.Chance(keep_permille, 1000)) {
-      Apply(synced_entries_, change);
+      Apply(synced_entries_, changes_[i]);
     } else {
-      effects.Effective(FaultKind::kEntryLost);
+      const bool was_safe = i < lied_changes_;
+      effects.Effective(was_safe ? FaultKind::kLyingSync : FaultKind::kEntryLost);
+      harmed |= was_safe;
     }
   }
   changes_.clear();
+  lied_changes_ = 0;
   entries_ = synced_entries_;
+  return harmed;
 }
 
 // --- The disk ---
@@ -250,6 +291,13 @@ std::shared_ptr<Inode> SimDisk::Walk(std::string_view path) const {
   return at;
 }
 
+bool SimDisk::Wipe() {
+  if (root_->entries().empty()) return false;
+  root_ = MakeFolder();
+  harmed_ = true;
+  return true;
+}
+
 void SimDisk::Crash(KeyedRandom& random, Effects& effects, Survival survival) {
   if (survival == Survival::kDrawn) {
     const uint64_t style = random.Below(4);
@@ -263,10 +311,10 @@ void SimDisk::Crash(KeyedRandom& random, Effects& effects, Survival survival) {
     open.pop_back();
     inode->write_locked = false;
     if (!inode->is_folder) {
-      inode->CrashContent(keep_permille, random, effects);
+      harmed_ |= inode->CrashContent(keep_permille, random, effects);
       continue;
     }
-    inode->CrashEntries(keep_permille, random, effects);
+    harmed_ |= inode->CrashEntries(keep_permille, random, effects);
     for (auto entry = inode->entries().rbegin(); entry != inode->entries().rend(); ++entry) open.push_back(entry->second);
   }
 }

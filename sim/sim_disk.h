@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,8 +51,13 @@ class Inode {
   // A sync that failed: each sector written since the last one is kept or goes back to its old bytes, and none counts
   // as unsynced any more (the kernel marks the pages clean).
   void SyncFailed(KeyedRandom& random, Effects& effects);
-  // Each unsynced sector survives with `keep_permille`, so does the size.
-  void CrashContent(uint32_t keep_permille, KeyedRandom& random, Effects& effects);
+  // A sync that reports success and makes nothing safe: what was written since the last honest one stays unsynced.
+  void SyncLied();
+  // Each unsynced sector survives with `keep_permille`, so does the size. Whether anything was lost that a sync had
+  // reported to be safe.
+  bool CrashContent(uint32_t keep_permille, KeyedRandom& random, Effects& effects);
+  // The last sectors of the file that hold anything, at most `sectors`, become zeros, and stay so. How many there were.
+  uint64_t ZeroTail(uint64_t sectors);
   // Flips one bit, as a failing medium does; false when nothing is stored there.
   bool FlipBit(uint64_t offset, uint32_t bit);
   size_t unsynced_sectors() const { return old_sectors_.size(); }
@@ -70,7 +76,8 @@ class Inode {
   void Remove(std::string_view name);
   void Rename(std::string_view from, std::string_view to);
   void EntriesSynced();
-  void CrashEntries(uint32_t keep_permille, KeyedRandom& random, Effects& effects);
+  void EntriesSyncLied() { lied_changes_ = changes_.size(); }
+  bool CrashEntries(uint32_t keep_permille, KeyedRandom& random, Effects& effects);
 
   const bool is_folder;
   bool write_locked = false;
@@ -85,19 +92,23 @@ class Inode {
   const Page* FindPage(uint64_t number) const;
   void KeepOld(uint64_t sector);
   void Restore(uint64_t sector, const Sector& old);
+  bool Holds(uint64_t sector, const Sector& bytes) const;
   void ZeroFrom(uint64_t offset);
 
   DiskSpace& space_;
   uint64_t charged_ = 0;
   uint64_t size_ = 0;
   uint64_t synced_size_ = 0;
+  uint64_t lied_size_ = 0;  // what the last sync reported to be safe
   uint64_t reserved_ = 0;  // preallocated: pages below are paid for
   std::map<uint64_t, std::unique_ptr<Page>> pages_;
   std::map<uint64_t, Sector> old_sectors_;  // by sector: its bytes at the last sync
+  std::set<uint64_t> lied_sectors_;         // of those: reported to be safe
 
   Entries entries_;
   Entries synced_entries_;
   std::vector<Change> changes_;  // since the last sync, in order
+  size_t lied_changes_ = 0;      // the first of them: reported to be safe
 };
 
 // What of the unsynced a power loss leaves: drawn among all, none and a random part, or one of these.
@@ -118,10 +129,18 @@ class SimDisk {
   void Crash(KeyedRandom& random, Effects& effects, Survival survival = Survival::kDrawn);
   // Leaves `bytes` of space from now on.
   void LimitTo(uint64_t bytes) { space_.limit = space_.used + bytes; }
+  void Unlimit() { space_.limit = ~uint64_t{0}; }
+  // An empty disk takes its place. No handle is open any more. False when it was empty.
+  bool Wipe();
+  // Whether it is not what its user made durable, and will not be again: bytes altered, or lost though a sync had
+  // reported them to be safe.
+  bool harmed() const { return harmed_; }
+  void Harm() { harmed_ = true; }
 
  private:
   DiskSpace space_;
   std::shared_ptr<Inode> root_;
+  bool harmed_ = false;
 };
 
 }  // namespace detcd::sim

@@ -215,6 +215,7 @@ bool SimFiles::Deliver(const InboxItem& item) {
 
 bool SimFiles::EndIncarnation() {
   bool pending = false;
+  const bool failed_a_call = failed_a_call_;  // what fails from here on, nobody hears
   for (Handle& handle : handles_) {
     if (!handle.used) continue;
     pending |= !handle.operations.empty() || !handle.done.empty();
@@ -231,6 +232,7 @@ bool SimFiles::EndIncarnation() {
   for (uint32_t slot = 0; slot < handles_.size(); ++slot) {
     if (handles_[slot].used) Free(handles_[slot], slot);
   }
+  failed_a_call_ = failed_a_call;
   return pending;
 }
 
@@ -244,6 +246,7 @@ void SimFiles::Crash(Survival survival) {
 bool SimFiles::Fails(uint32_t permille, FaultKind kind) {
   if (permille == 0 || !random_.Chance(permille, 1000)) return false;
   context_.effects.At(endpoint_).Effective(kind);
+  failed_a_call_ = true;
   return true;
 }
 
@@ -299,7 +302,7 @@ FileResult SimFiles::ExecuteFolder(Handle& handle, Operation& operation) {
     }
     case Call::kSyncFolder:
       if (Fails(knobs_.sync_error_permille, FaultKind::kSyncError)) return {.error = IoError::kDevice};
-      handle.inode->EntriesSynced();
+      knobs_.sync_lies ? handle.inode->EntriesSyncLied() : handle.inode->EntriesSynced();
       return {};
     default:
       CHECK_MSG(false, "not a call of a folder");
@@ -374,12 +377,21 @@ FileResult SimFiles::ExecuteFile(Handle& handle, Operation& operation) {
   const auto space = [&](bool enough) -> FileResult {
     if (enough) return {};
     context_.effects.At(endpoint_).Effective(FaultKind::kNoSpace);
+    failed_a_call_ = true;
     return {.error = IoError::kNoSpace};
   };
   switch (operation.call) {
     case Call::kWrite: {
       if (Fails(knobs_.write_error_permille, FaultKind::kDeviceError)) return {.error = IoError::kDevice};
       uint64_t offset = operation.offset;
+      if (knobs_.misdirect_permille > 0 && random_.Chance(knobs_.misdirect_permille, 1000)) {
+        const uint64_t elsewhere = random_.Below(inode.size() / kSectorBytes + 1) * kSectorBytes;
+        if (elsewhere != offset) {
+          context_.effects.At(endpoint_).Effective(FaultKind::kMisdirectedWrite);
+          disk_.Harm();
+          offset = elsewhere;
+        }
+      }
       for (const Bytes& piece : operation.pieces) {
         if (!inode.Write(offset, piece.view())) return space(false);
         offset += piece.size();
@@ -399,9 +411,10 @@ FileResult SimFiles::ExecuteFile(Handle& handle, Operation& operation) {
       if (knobs_.sync_error_permille > 0 && random_.Chance(knobs_.sync_error_permille, 1000)) {
         Effects effects = context_.effects.At(endpoint_);
         inode.SyncFailed(random_, effects);
+        failed_a_call_ = true;
         return {.error = IoError::kDevice};
       }
-      inode.Synced();
+      knobs_.sync_lies ? inode.SyncLied() : inode.Synced();
       return {};
     default:
       CHECK_MSG(false, "not a call of a file");

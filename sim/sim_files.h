@@ -25,6 +25,8 @@ struct DiskKnobs {
   uint32_t read_error_permille = 0;
   uint32_t write_error_permille = 0;
   uint32_t sync_error_permille = 0;
+  uint32_t misdirect_permille = 0;  // writes that land at another sector of the same file, and report success
+  bool sync_lies = false;  // syncs report success and make nothing safe
 };
 
 class SimFile;
@@ -42,10 +44,15 @@ class SimFiles final : public FileSystem {
   // Runs an inbox item of a handle; false when the handle is gone.
   bool Deliver(const InboxItem& item);
 
+  // A new incarnation is about to run.
+  void StartIncarnation() { failed_a_call_ = false; }
   // The incarnation is over; its handles are dead. Whether any call of them had not been heard to end.
   bool EndIncarnation();
   // Power loss, after EndIncarnation.
   void Crash(Survival survival = Survival::kDrawn);
+
+  // Whether a fault made a call of the last incarnation fail.
+  bool failed_a_call() const { return failed_a_call_; }
 
   SimDisk& disk() { return disk_; }
   DiskKnobs& knobs() { return knobs_; }
@@ -111,6 +118,7 @@ class SimFiles final : public FileSystem {
   KeyedRandom random_;
   KeyedRandom crash_random_;
   int64_t stalled_until_ = 0;
+  bool failed_a_call_ = false;
   SimDisk disk_;
   std::deque<Handle> handles_;
   std::vector<uint32_t> free_;

@@ -144,7 +144,10 @@ bool SimHost::RunNext() {
       ran = Deliver(item);
     }
     turn_heard_ |= ran && turn_listener_ != nullptr;
-    if (ran) lag_ += DrawDelay(parts_.knobs.service, random_).nanos;
+    if (ran) lag_ += DrawDelay(parts_.knobs.service, random_).nanos + parts_.slowness.nanos;
+    if (ran && parts_.slowness.nanos > 0) {
+      parts_.context.effects.At(endpoint_).Effective(FaultKind::kSlowProcessor, parts_.slowness);
+    }
   }
   busy_until_ = queue.now() + lag_;
   lag_ = 0;
@@ -198,7 +201,10 @@ Instant SimHost::Now() {
   return {last_now_};
 }
 
-WallTime SimHost::Wall() { return parts_.clock.Wall(TrueNow()); }
+WallTime SimHost::Wall() {
+  if (parts_.clock.TakeWallJumped()) parts_.context.effects.At(endpoint_).Effective(FaultKind::kWallJump);
+  return parts_.clock.Wall(TrueNow());
+}
 
 std::unique_ptr<Timer> SimHost::NewTimer(TimerListener& listener, uint64_t token) {
   uint32_t slot = 0;

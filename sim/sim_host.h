@@ -42,6 +42,7 @@ struct HostParts {
   SimClock& clock;
   TraceLog& trace;
   const ProcessorKnobs& knobs;
+  const Duration& slowness;  // what each event takes beyond its service time: the machine's
 };
 
 class SimTimer;

@@ -40,6 +40,7 @@ void SimMessages::Schedule(EndpointId from, EndpointId to, uint64_t handle, uint
   int64_t at = inboxes_.TrueNow(from) + delay.nanos;
   const Effects effects = context_.effects.OnWay(from, to);
   law.CountDelay(delay, effects);
+  at = law.Unclogged(at, context_.queue.now(), effects);
   int64_t& last = last_arrival_[size_t{from} * links_.endpoints() + to];
   if (at < last) {
     const bool overtakes = law.message_reorder_permille > 0 && random_.Chance(law.message_reorder_permille, 1000);

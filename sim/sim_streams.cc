@@ -119,6 +119,16 @@ void SimStreams::Send(EventKind kind, uint64_t to_end, uint64_t value, int64_t d
   int64_t at = departure + delay.nanos;
   const Effects effects = context_.effects.OnWay(from, to);
   law.CountDelay(delay, effects);
+  at = law.Unclogged(at, context_.queue.now(), effects);
+  const auto reset_instead = [&] {
+    kind = EventKind::kReset;
+    value = static_cast<uint64_t>(IoError::kReset);
+    context_.queue.Push(at, to_end, {.kind = kind, .target = from, .subject = Other(to_end), .value = value});
+  };
+  if (law.flip_permille > 0 && kind == EventKind::kData && random_.Chance(law.flip_permille, 1000)) {
+    effects.Effective(FaultKind::kBitFlip, Nanos(at - context_.queue.now()));
+    reset_instead();
+  }
   if (law.segment_loss_permille > 0) {
     uint32_t losses = 0;
     while (losses < kLossesMax && random_.Chance(law.segment_loss_permille, 1000)) ++losses;
@@ -126,9 +136,7 @@ void SimStreams::Send(EventKind kind, uint64_t to_end, uint64_t value, int64_t d
     if (losses > 0) effects.Effective(FaultKind::kSegmentLoss, Nanos(at - context_.queue.now()));
     if (losses == kLossesMax) {
       PROBE("sim.loss_became_reset");
-      kind = EventKind::kReset;
-      value = static_cast<uint64_t>(IoError::kReset);
-      context_.queue.Push(at, to_end, {.kind = kind, .target = from, .subject = Other(to_end), .value = value});
+      reset_instead();
     }
   }
   at = std::max(at, direction.last_arrival);
@@ -332,6 +340,20 @@ void SimStreams::ResetBetween(EndpointId a, EndpointId b) {
     if (!connection.used || !((first == a && second == b) || (first == b && second == a))) continue;
     context_.effects.OnWay(first, second).Effective(FaultKind::kStreamReset);
     for (uint32_t side = 0; side < 2; ++side) {
+      Close(connection, EndId(connection.generation, slot, side), IoError::kReset);
+    }
+  }
+}
+
+void SimStreams::CutAt(EndpointId endpoint, EndpointId other) {
+  for (uint32_t slot = 0; slot < connections_.size(); ++slot) {
+    Connection& connection = connections_[slot];
+    for (uint32_t side = 0; side < 2; ++side) {
+      End& end = connection.ends[side];
+      const End& far = connection.ends[side ^ 1];
+      if (!connection.used || end.endpoint != endpoint || far.endpoint != other) continue;
+      if (!end.connected || end.closed || end.gone || far.closed || far.gone) continue;
+      context_.effects.At(other).Effective(FaultKind::kHalfOpen);
       Close(connection, EndId(connection.generation, slot, side), IoError::kReset);
     }
   }

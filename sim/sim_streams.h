@@ -58,6 +58,8 @@ class SimStreams {
   bool EndEndpoint(EndpointId endpoint, bool silent);
   // Cuts every connection between the two, both sides hearing kReset.
   void ResetBetween(EndpointId a, EndpointId b);
+  // Cuts every connection between the two at `endpoint`: `other` hears of it when it next writes.
+  void CutAt(EndpointId endpoint, EndpointId other);
   size_t connections() const { return connections_.size() - free_.size(); }
 
  private:

@@ -22,7 +22,7 @@ SimUniverse::SimUniverse(const UniverseKnobs& knobs)
 }
 
 SimUniverse::~SimUniverse() {
-  for (EndpointId e = 0; e < machines_.size(); ++e) EndIncarnation(e, FaultKind::kPowerLoss);
+  for (EndpointId e = 0; e < machines_.size(); ++e) EndIncarnation(e, Ending::kPowerLost);
 }
 
 // --- The loop ---
@@ -40,7 +40,7 @@ StepResult SimUniverse::Step() {
       result.ran = host.OnEvent(event);
       if (host.stopped() && IsUp(event.target)) {
         result.stopped = true;
-        End(event.target);
+        EndIncarnation(event.target, Ending::kStopped);
       }
       break;
     }
@@ -86,37 +86,42 @@ Host& SimUniverse::Start(EndpointId endpoint) {
   Machine& machine = *machines_[endpoint];
   CHECK_MSG(machine.state != MachineState::kUp, "started twice");
   const HostParts parts = {context_,      streams_, messages_,       machine.files,
-                           machine.clock, trace_,   knobs_.processor};
+                           machine.clock, trace_,   knobs_.processor, machine.slowness};
+  machine.files.StartIncarnation();
   machine.host = std::make_unique<SimHost>(parts, endpoint, ++machine.incarnations);
   machine.state = MachineState::kUp;
   machine.end_unnoticed.reset();
   return *machine.host;
 }
 
-void SimUniverse::EndIncarnation(EndpointId endpoint, FaultKind why) {
+void SimUniverse::EndIncarnation(EndpointId endpoint, Ending how) {
   Machine& machine = *machines_[endpoint];
   if (machine.state != MachineState::kUp) return;
-  const bool silent = why == FaultKind::kPowerLoss;
+  const bool silent = how == Ending::kPowerLost;
   bool noticed = machine.host->End();
   messages_.SetListener(endpoint, nullptr);
   machine.state = MachineState::kProcessDown;
   noticed |= streams_.EndEndpoint(endpoint, silent);
   noticed |= machine.files.EndIncarnation();
-  machine.end_unnoticed = {.why = why, .victim = context_.effects.VictimAt(endpoint)};
+  // Who stops by itself is no victim of an end: what made it stop has been counted.
+  if (how != Ending::kStopped) {
+    machine.end_unnoticed = {.why = silent ? FaultKind::kPowerLoss : FaultKind::kCrash,
+                             .victim = context_.effects.VictimAt(endpoint)};
+  }
   if (noticed) EndNoticed(endpoint);
   context_.effects.Down(endpoint);
 }
 
 void SimUniverse::EndNoticed(EndpointId endpoint) {
-  std::optional<Machine::Ending>& ending = machines_[endpoint]->end_unnoticed;
+  std::optional<Machine::Unnoticed>& ending = machines_[endpoint]->end_unnoticed;
   if (ending.has_value()) context_.effects.Effective(ending->why, endpoint, ending->victim);
   ending.reset();
 }
 
-void SimUniverse::End(EndpointId endpoint) { EndIncarnation(endpoint, FaultKind::kCrash); }
+void SimUniverse::End(EndpointId endpoint) { EndIncarnation(endpoint, Ending::kProcessEnded); }
 
 void SimUniverse::Crash(EndpointId endpoint, Survival survival) {
-  EndIncarnation(endpoint, FaultKind::kPowerLoss);
+  EndIncarnation(endpoint, Ending::kPowerLost);
   Machine& machine = *machines_[endpoint];
   machine.files.Crash(survival);
   machine.state = MachineState::kMachineDown;
@@ -155,14 +160,13 @@ void SimUniverse::SetDrift(EndpointId endpoint, int64_t ppm) {
 }
 
 void SimUniverse::LeapClock(EndpointId endpoint, Duration by) {
-  context_.effects.At(endpoint).Effective(FaultKind::kClockLeap);
   Machine& machine = *machines_[endpoint];
+  if (machine.state == MachineState::kUp) context_.effects.At(endpoint).Effective(FaultKind::kClockLeap);
   machine.clock.Leap(now(), by);
   if (machine.state == MachineState::kUp) machine.host->ClockChanged();
 }
 
 void SimUniverse::JumpWall(EndpointId endpoint, Duration by) {
-  context_.effects.At(endpoint).Effective(FaultKind::kWallJump);
   machines_[endpoint]->clock.JumpWall(by);
 }
 
@@ -170,7 +174,23 @@ bool SimUniverse::CorruptFile(EndpointId endpoint, std::string_view path, uint64
   const std::shared_ptr<Inode> file = disk(endpoint).Walk(path);
   if (file == nullptr || file->is_folder || !file->FlipBit(offset, bit)) return false;
   context_.effects.At(endpoint).Effective(FaultKind::kCorruption);
+  disk(endpoint).Harm();
   return true;
+}
+
+void SimUniverse::ZeroTail(EndpointId endpoint, std::string_view path, uint64_t sectors) {
+  CHECK(!IsUp(endpoint));
+  const std::shared_ptr<Inode> file = disk(endpoint).Walk(path);
+  if (file == nullptr || file->is_folder) return;
+  for (uint64_t zeroed = file->ZeroTail(sectors); zeroed > 0; --zeroed) {
+    context_.effects.At(endpoint).Effective(FaultKind::kZeroedTail);
+    disk(endpoint).Harm();
+  }
+}
+
+void SimUniverse::WipeDisk(EndpointId endpoint) {
+  CHECK(!IsUp(endpoint));
+  if (disk(endpoint).Wipe()) context_.effects.At(endpoint).Effective(FaultKind::kWipedDisk);
 }
 
 void SimUniverse::StallDiskUntil(EndpointId endpoint, int64_t time) {

@@ -90,9 +90,17 @@ class SimUniverse final : private Inboxes {
   void LeapClock(EndpointId endpoint, Duration by);
   void FreezeClock(EndpointId endpoint) { SetDrift(endpoint, kFrozenPpm); }
   void JumpWall(EndpointId endpoint, Duration by);
+  // Each event takes so much longer.
+  void SetSlowness(EndpointId endpoint, Duration each) { machines_[endpoint]->slowness = each; }
   void StallDiskUntil(EndpointId endpoint, int64_t time);
   // Flips one bit of a stored file, as a failing medium does; false when there is no such byte.
   bool CorruptFile(EndpointId endpoint, std::string_view path, uint64_t offset, uint32_t bit);
+  // Of a machine that is down: the last sectors of a file that hold anything, at most `sectors`, come back as zeros.
+  void ZeroTail(EndpointId endpoint, std::string_view path, uint64_t sectors);
+  // Of a machine that is down: an empty disk takes the place of its own.
+  void WipeDisk(EndpointId endpoint);
+  // Whether a fault made a disk call of the endpoint's last incarnation fail.
+  bool DiskFailed(EndpointId endpoint) const { return machines_[endpoint]->files.failed_a_call(); }
   DiskKnobs& disk_knobs(EndpointId endpoint) { return machines_[endpoint]->files.knobs(); }
   SimDisk& disk(EndpointId endpoint) { return machines_[endpoint]->files.disk(); }
   const SimClock& clock(EndpointId endpoint) const { return machines_[endpoint]->clock; }
@@ -101,6 +109,8 @@ class SimUniverse final : private Inboxes {
   TraceLog& trace() { return trace_; }
 
  private:
+  enum class Ending : uint8_t { kProcessEnded, kPowerLost, kStopped };
+
   struct Machine {
     Machine(SimContext& context, Inboxes& inboxes, EndpointId endpoint, const DiskKnobs& knobs)
         : files(context, inboxes, endpoint, knobs) {}
@@ -108,21 +118,22 @@ class SimUniverse final : private Inboxes {
     MachineState state = MachineState::kProcessDown;
     uint32_t incarnations = 0;
     SimClock clock;
+    Duration slowness;
     SimFiles files;
     std::unique_ptr<SimHost> host;
     // Of the end of the incarnation that ran last, until its effect is counted: why, and what it was then.
-    struct Ending {
+    struct Unnoticed {
       FaultKind why;
       Victim victim;
     };
-    std::optional<Ending> end_unnoticed;
+    std::optional<Unnoticed> end_unnoticed;
   };
 
   void Enqueue(EndpointId endpoint, const InboxItem& item) override;
   MachineState State(EndpointId endpoint) const override { return machines_[endpoint]->state; }
   void OnMissed(EndpointId endpoint) override { EndNoticed(endpoint); }
   int64_t TrueNow(EndpointId endpoint) const override;
-  void EndIncarnation(EndpointId endpoint, FaultKind why);
+  void EndIncarnation(EndpointId endpoint, Ending how);
 
   UniverseKnobs knobs_;
   SimContext context_;

@@ -207,7 +207,8 @@ void SimStreams::Announce(Connection& connection, uint64_t reader_end) {
   const EndpointId reader = EndOf(connection, reader_end).endpoint;
   const EndpointId writer = EndOf(connection, Other(reader_end)).endpoint;
   const LinkLaw& law = links_.Law(reader, writer);
-  const int64_t at = inboxes_.TrueNow(reader) + DrawDelay(law.delay, random_).nanos;
+  const int64_t drawn = inboxes_.TrueNow(reader) + DrawDelay(law.delay, random_).nanos;
+  const int64_t at = law.Unclogged(drawn, context_.queue.now(), context_.effects.OnWay(reader, writer));
   context_.queue.Push(at, Other(reader_end),
                       {.kind = EventKind::kWindow, .target = writer, .subject = Other(reader_end), .value = in.consumed});
 }

@@ -8,6 +8,7 @@
 #include "core/base/check.h"
 #include "core/member/cluster_id.h"
 #include "sim/direct_calls.h"
+#include "sim/disk_log.h"
 #include "sim/sim_streams.h"
 #include "sim/wire_calls.h"
 
@@ -93,6 +94,7 @@ void World::MakeSeats() {
                                                                       .check_quorum = true,
                                                                       .clock_drift_ppm_max = knobs_.clock_drift_ppm_max,
                                                                       .bootstrap_index = LogIndex(knobs_.members),
+                                                                      .clocks_leap = knobs_.clocks_leap,
                                                                       .clocks = options.lease_reads ? this : nullptr});
   // What every member starts with is committed before anybody runs.
   for (const raft::Entry& entry : member::Member::BootstrapEntries(options)) {
@@ -146,8 +148,20 @@ void World::MakeClient(uint32_t number, EndpointId endpoint, std::vector<Endpoin
 void World::StartMember(uint32_t member) {
   Seat& seat = *seats_[member];
   CHECK(seat.node == nullptr);
+  seat.lacks = universe_.disk(member).harmed() ? LackingOnDisk(member) : std::string();
   seat.watcher.Started(++seat.incarnation);
   seat.node = std::make_unique<MemberNode>(universe_.Start(member), seat.place);
+}
+
+std::string World::LackingOnDisk(uint32_t member) {
+  const MemberWatcher& watcher = seats_[member]->watcher;
+  const LogIndex kept = watcher.kept();
+  if (kept.value <= knobs_.members) return {};  // what every log begins with, a new one too
+  const std::vector<Term> terms = ReadDiskLog(universe_.disk(member));
+  if (terms.size() >= kept.value && terms[kept.value - 1] == watcher.kept_term()) return {};
+  return absl::StrFormat("the disk of member %x (number %d) ends at entry %d, of what the member held to be durable up to "
+                         "entry %d of term %d", ids_[member].value, member + 1, terms.size(), kept.value,
+                         watcher.kept_term().value);
 }
 
 void World::CrashMember(uint32_t member, Survival survival) {
@@ -173,16 +187,19 @@ void World::LoseMember(uint32_t member) {
   seats_[member]->lost = true;
 }
 
-void World::MemberStopped(uint32_t member) {
+bool World::MemberStopped(uint32_t member) {
   Seat& seat = *seats_[member];
   const SimHost& host = universe_.LastHost(member);
   seat.node.reset();
-  if (stopped_.has_value()) return;
+  if (universe_.DiskFailed(member)) return true;
+  if (knobs_.harmed_may_stop && universe_.disk(member).harmed()) return true;
+  if (stopped_.has_value()) return false;
   stopped_ = checker::Violation{
       .property = "member stopped",
       .signature = "member stopped: " + WithoutNumbers(host.stop_reason()),
       .sentence = absl::StrFormat("member %x (number %d) stopped by itself: %s", ids_[member].value, member + 1, host.stop_reason()),
       .moment = Now()};
+  return false;
 }
 
 // --- The loop ---
@@ -202,7 +219,7 @@ WorldStep World::Step() {
   }
   if (step.endpoint < knobs_.members) {
     if (step.ran) Watch(step.endpoint);
-    if (step.stopped) MemberStopped(step.endpoint);
+    if (step.stopped) result.stopped = MemberStopped(step.endpoint);
   }
   result.running = !violation().has_value();
   return result;
@@ -211,11 +228,13 @@ WorldStep World::Step() {
 void World::Watch(uint32_t member) {
   Seat& seat = *seats_[member];
   if (seat.node == nullptr) return;
-  seat.watcher.Observe(seat.node->member(), universe_.clock(member).Local(universe_.now()), Now(), *panel_);
+  seat.watcher.Observe(seat.node->member(), universe_.clock(member).Local(universe_.now()),
+                       universe_.LastHost(member).inbox_size() > 0, Now(), *panel_);
   if (!seat.watcher.recovered()) return;
   const checker::MemberObservation& seen = seat.watcher.seen();
   EffectLedger& effects = universe_.effects();
   if (seen.started) effects.Restarted(member, seat.watcher.changed());
+  if (seen.started && loss_.empty()) loss_ = seat.lacks;
   effects.Seen(member, RoleOf(seen.role), !seen.leader.IsZero(), !seen.started && seat.watcher.changed());
   if (seen.role == checker::Role::kLeader && seen.term > last_leader_term_) {
     last_leader_term_ = seen.term;

@@ -32,6 +32,8 @@ struct WorldKnobs {
   Duration client_total_timeout = Seconds(15);
   std::vector<uint32_t> no_lease_reads;  // members, from 0, without `member.lease_reads`
   int64_t clock_drift_ppm_max = 0;       // of any member at any time, for the judges
+  bool clocks_leap = false;              // some clock leaps or freezes, for the judges
+  bool harmed_may_stop = false;          // a member may stop by itself for what became of its disk
 };
 
 struct WorldStep {
@@ -40,6 +42,8 @@ struct WorldStep {
   bool is_control = false;
   EndpointId endpoint = 0;   // when `ran`: whose code ran
   bool ran = false;
+  // The member stopped by itself, as it must when its disk fails it. It stays down until it is started again.
+  bool stopped = false;
 };
 
 struct WorldCounts {
@@ -99,6 +103,15 @@ class World final : private ClientListener, private PeerCutObserver, private che
   bool Settled() const;
   // Shows final states and ends the judging.
   void Finish();
+  // Ends the judging of a world that owes no service any more.
+  void FinishWithoutService() { panel_->Finish(Now()); }
+  // What a disk had lost, of what its member counted on, when the member went on from it all the same; empty: nothing.
+  // Found on the disk itself. The first such loss.
+  const std::string& loss() const { return loss_; }
+  // Whether the member, when it last ran, knew no leader or had not recovered.
+  bool InStartUp(uint32_t member) const {
+    return !seats_[member]->watcher.recovered() || seats_[member]->watcher.seen().leader.IsZero();
+  }
   const std::optional<checker::Violation>& violation() const;
   // In words: who waits for whom.
   std::string Describe() const;
@@ -120,6 +133,7 @@ class World final : private ClientListener, private PeerCutObserver, private che
     MemberWatcher watcher;
     uint32_t incarnation = 0;
     bool lost = false;                  // for good
+    std::string lacks;                  // at the start of this incarnation: what its disk lacks of what was durable
     std::unique_ptr<MemberNode> node;   // null while down
   };
   struct ClientSeat {
@@ -145,7 +159,9 @@ class World final : private ClientListener, private PeerCutObserver, private che
   void MakeSeats();
   void MakeClient(uint32_t number, EndpointId endpoint, std::vector<EndpointId> members);
   void Watch(uint32_t member);
-  void MemberStopped(uint32_t member);
+  // Whether its disk made it stop.
+  bool MemberStopped(uint32_t member);
+  std::string LackingOnDisk(uint32_t member);
   void PlanProbe(uint32_t member, Duration pause);
   void ProbeEnded(uint32_t member, const checker::Operation& operation);
 
@@ -161,6 +177,7 @@ class World final : private ClientListener, private PeerCutObserver, private che
   uint64_t next_probe_id_ = 0;
   std::vector<checker::Operation> history_;
   std::optional<checker::Violation> stopped_;
+  std::string loss_;
   Term last_leader_term_;
   WorldCounts counts_;
 };

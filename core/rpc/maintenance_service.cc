@@ -36,9 +36,11 @@ std::string AlarmName(int type) {
 }
 
 ApiError CheckAlarm(const etcdserverpb::AlarmRequest& request) {
-  const bool known = etcdserverpb::AlarmRequest::AlarmAction_IsValid(request.action()) &&
-                     etcdserverpb::AlarmType_IsValid(request.alarm());
-  return known ? ApiError::kOk : ApiError::kUnknownAlarm;
+  using etcdserverpb::AlarmRequest;
+  const bool known = AlarmRequest::AlarmAction_IsValid(request.action());
+  // Types of other releases can be asked for and cleared, but not raised.
+  const bool raises = request.action() == AlarmRequest::ACTIVATE && !etcdserverpb::AlarmType_IsValid(request.alarm());
+  return known && !raises ? ApiError::kOk : ApiError::kUnknownAlarm;
 }
 
 void ProposeAlarm(Backend& backend, const Waiter& waiter, const etcdserverpb::AlarmRequest& request) {

@@ -21,8 +21,8 @@ void Status(const Backend& backend, int64_t quota_bytes, etcdserverpb::StatusRes
 // `NOSPACE`; a type without a name by its number.
 std::string AlarmName(int type);
 
-// An action or type that etcd does not know is refused: the first would crash the etcd members of a cluster as they
-// apply it, the second as they downgrade.
+// An action that etcd does not know, and an alarm of a type that it does not know, are refused: the first would crash
+// the etcd members of a cluster as they apply it, the second as they downgrade. Such alarms can be asked for and cleared.
 ApiError CheckAlarm(const etcdserverpb::AlarmRequest& request);
 // As etcd does, a listing too goes through the log, so that it shows what was raised before it.
 void ProposeAlarm(Backend& backend, const Waiter& waiter, const etcdserverpb::AlarmRequest& request);

@@ -1,6 +1,7 @@
 #include "core/rpc/range_stream.h"
 
 #include <algorithm>
+#include <limits>
 
 #include "core/base/check.h"
 #include "core/base/limits.h"
@@ -29,7 +30,7 @@ RangeStream::RangeStream(const RangeRequest& request)
       limit_(request.limit()),
       keys_only_(request.keys_only()),
       count_only_(request.count_only()),
-      pairs_max_(kRangeStreamFirstPairs) {}
+      pairs_max_(limit_ < 0 ? std::numeric_limits<int>::max() : kRangeStreamFirstPairs) {}
 
 ApiError RangeStream::Next(const Backend& backend, etcdserverpb::RangeStreamResponse& response) {
   CHECK(!done_);

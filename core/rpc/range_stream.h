@@ -1,7 +1,7 @@
 // KV.RangeStream: the answer of a Range in parts, so that neither side holds all of it (reference/semantics.md 4). The
 // revision is fixed by the first part; the pairs come in key order whatever the sort target. As in etcd the parts start
 // at ten pairs and grow or shrink by two with their encoded size; other than there a part also ends at a bound of bytes,
-// so that no run of large values makes a message of gigabytes.
+// so that no run of large values makes a message of gigabytes. A negative limit is none, and asks for one part.
 #pragma once
 
 #include <cstdint>

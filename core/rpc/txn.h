@@ -15,7 +15,8 @@ class TxnResponse;
 
 namespace detcd::rpc {
 
-// The checks that need nothing but the request, in etcd's order. Afterwards nesting is at most `ops_max` deep.
+// The checks that need nothing but the request, in etcd's order; one more than etcd's refuses (as kDuplicateKey) what
+// would end the etcd members that apply it. Afterwards nesting is at most `ops_max` deep.
 ApiError CheckTxn(const etcdserverpb::TxnRequest& request, size_t ops_max);
 
 // Whether every op of both branches is a range; such a transaction is not proposed. A nested transaction does not count

@@ -106,12 +106,30 @@ void GrpcClient::FreeCall(Call& call) {
 
 std::optional<ClientCallId> GrpcClient::Start(rpc::Method method, const google::protobuf::Message* request,
                                               const ClientCallOptions& options) {
-  if (over_ || closing_ || going_away_) return std::nullopt;
   const rpc::MethodInfo& info = rpc::Info(method);
   CHECK(info.client_streams || request != nullptr);
+  Call* call = Open({":path", info.path, true}, method, options);
+  if (call == nullptr) return std::nullopt;
+  if (request != nullptr) queued_ += AppendMessage(*request, call->outgoing);
+  call->body_ended = !info.client_streams;
+  return IdOf(*call);
+}
+
+std::optional<ClientCallId> GrpcClient::StartRaw(std::string_view path, rpc::Method method, std::string_view body,
+                                                 const ClientCallOptions& options) {
+  Call* call = Open({":path", path}, method, options);
+  if (call == nullptr) return std::nullopt;
+  call->outgoing.append(body);
+  queued_ += body.size();
+  call->body_ended = true;
+  return IdOf(*call);
+}
+
+GrpcClient::Call* GrpcClient::Open(Http2Header path, rpc::Method method, const ClientCallOptions& options) {
+  if (over_ || closing_ || going_away_) return nullptr;
   std::array<Http2Header, 12> headers = {{{":method", "POST", true},
                                           {":scheme", "http", true},
-                                          {":path", info.path, true},
+                                          path,
                                           {":authority", "detcd", true},
                                           {"content-type", "application/grpc", true},
                                           {"te", "trailers", true}}};
@@ -130,12 +148,10 @@ std::optional<ClientCallId> GrpcClient::Start(rpc::Method method, const google::
     going_away_ = true;
     --open_calls_;
     FreeCall(call);
-    return std::nullopt;
+    return nullptr;
   }
   call.method = method;
   call.token = options.token;
-  if (request != nullptr) queued_ += AppendMessage(*request, call.outgoing);
-  call.body_ended = !info.client_streams;
   if (options.timeout.has_value()) {
     call.deadline = clock_.Now() + *options.timeout;
     deadlines_.insert({call.deadline->nanos, IdOf(call)});
@@ -145,7 +161,7 @@ std::optional<ClientCallId> GrpcClient::Start(rpc::Method method, const google::
       timer_->Arm(*armed_);
     }
   }
-  return IdOf(call);
+  return &call;
 }
 
 void GrpcClient::Send(ClientCallId id, const google::protobuf::Message& request) {

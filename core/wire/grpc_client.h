@@ -13,6 +13,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -69,6 +70,10 @@ class GrpcClient final : private StreamListener, private Http2Listener, private 
   // half-closed at once. nullopt: the connection takes no more calls.
   std::optional<ClientCallId> Start(rpc::Method method, const google::protobuf::Message* request,
                                     const ClientCallOptions& options);
+  // As Start, at any `path` and with `body` as it stands, half-closed at once: what a broken client sends. Responses are
+  // taken for those of `method`.
+  std::optional<ClientCallId> StartRaw(std::string_view path, rpc::Method method, std::string_view body,
+                                       const ClientCallOptions& options);
   // For methods with client streaming. Ignored for calls that are over.
   void Send(ClientCallId call, const google::protobuf::Message& request);
   void HalfClose(ClientCallId call);
@@ -127,6 +132,8 @@ class GrpcClient final : private StreamListener, private Http2Listener, private 
 
   ClientCallId IdOf(const Call& call) const { return uint64_t{call.generation} << 32 | call.slot; }
   Call* Find(ClientCallId id) const;
+  // A call whose headers are on their way; its body is empty and open. Null: the connection takes no more calls.
+  Call* Open(Http2Header path, rpc::Method method, const ClientCallOptions& options);
   Call& NewCall();
   void FreeCall(Call& call);
   void End(Call& call, rpc::CallStatus status);

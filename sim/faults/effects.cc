@@ -8,19 +8,21 @@ namespace {
 // Of a bite at a member that is down, the next incarnation tells; of one at a client, the end of an operation.
 constexpr int64_t kUntilTold = INT64_MAX;
 
-constexpr uint32_t Bit(FaultKind kind) { return uint32_t{1} << static_cast<uint32_t>(kind); }
-constexpr uint32_t kEnds = Bit(FaultKind::kCrash) | Bit(FaultKind::kPowerLoss);
+constexpr uint64_t Bit(FaultKind kind) { return uint64_t{1} << static_cast<uint32_t>(kind); }
+constexpr uint64_t kEnds =
+    Bit(FaultKind::kCrash) | Bit(FaultKind::kPowerLoss) | Bit(FaultKind::kBlackout) | Bit(FaultKind::kCrashLoop);
 
 }  // namespace
 
 std::string_view FaultKindName(FaultKind kind) {
   static constexpr std::string_view kNames[] = {
-      "partition",         "one_way",         "client_partition", "slow_link",    "delay_spike",
-      "segment_loss",      "stream_reset",    "message_loss",     "message_duplicate", "message_reorder",
-      "crash",             "power_loss",      "sector_lost",      "size_lost",    "entry_lost",
-      "sync_stall",        "slow_sync",       "sync_error",       "device_error", "no_space",
-      "corruption",        "pause",           "clock_drift",      "clock_leap",   "clock_freeze",
-      "wall_jump",         "transfer"};
+      "partition",    "one_way",      "client_partition",  "bridge",          "ring",        "slow_link",
+      "clog",         "delay_spike",  "segment_loss",      "stream_reset",    "half_open",   "bit_flip",
+      "message_loss", "message_duplicate", "message_reorder", "crash",        "power_loss",  "blackout",
+      "crash_loop",   "sector_lost",  "size_lost",         "entry_lost",      "sync_stall",  "slow_sync",
+      "sync_error",   "device_error", "no_space",          "corruption",      "lying_sync",  "zeroed_tail",
+      "wiped_disk",   "misdirected_write", "pause",        "slow_processor",    "clock_drift",     "clock_leap",  "clock_freeze",
+      "wall_jump",    "transfer"};
   static_assert(std::size(kNames) == kFaultKindCount);
   return kNames[static_cast<size_t>(kind)];
 }
@@ -66,28 +68,28 @@ void EffectLedger::MakeMember(EndpointId endpoint, Duration bound) {
 }
 
 // Counts those of `kinds` whose bite is not too long ago; none is open after it.
-void EffectLedger::Count(Endpoint& at, uint32_t kinds) {
-  for (uint32_t left = at.open & kinds; left != 0; left &= left - 1) {
+void EffectLedger::Count(Endpoint& at, uint64_t kinds) {
+  for (uint64_t left = at.open & kinds; left != 0; left &= left - 1) {
     const auto kind = static_cast<size_t>(std::countr_zero(left));
     if (at.last[kind].until >= queue_.now()) counts_.Changing(static_cast<FaultKind>(kind), at.last[kind].victim);
   }
   at.open = 0;
 }
 
-void EffectLedger::Changed(Endpoint& at) { Count(at, ~uint32_t{0}); }
+void EffectLedger::Changed(Endpoint& at) { Count(at, ~uint64_t{0}); }
 
 void EffectLedger::Restarted(EndpointId member, bool changed) {
-  Count(endpoints_[member], changed ? ~uint32_t{0} : kEnds);
+  Count(endpoints_[member], changed ? ~uint64_t{0} : kEnds);
 }
 
 void EffectLedger::Down(EndpointId endpoint) {
   Endpoint& at = endpoints_[endpoint];
   if (!at.is_member) return;
   at.role = VictimRole::kDown;
-  for (uint32_t left = at.open; left != 0; left &= left - 1) {
+  for (uint64_t left = at.open; left != 0; left &= left - 1) {
     const auto kind = static_cast<uint32_t>(std::countr_zero(left));
     if (at.last[kind].until < queue_.now()) {
-      at.open &= ~(uint32_t{1} << kind);
+      at.open &= ~(uint64_t{1} << kind);
     } else {
       at.last[kind].until = kUntilTold;
     }
@@ -95,7 +97,7 @@ void EffectLedger::Down(EndpointId endpoint) {
 }
 
 void EffectLedger::OperationEnded(EndpointId client, bool as_hoped) {
-  Count(endpoints_[client], as_hoped ? 0 : ~uint32_t{0});
+  Count(endpoints_[client], as_hoped ? 0 : ~uint64_t{0});
 }
 
 }  // namespace detcd::sim

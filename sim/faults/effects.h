@@ -34,15 +34,20 @@
 namespace detcd::sim {
 
 enum class FaultKind : uint8_t {
-  // The three that block links come first (links.h counts by them). Effective: bytes, a connection attempt, a reset or a
+  // Those that block links come first (links.h counts by them). Effective: bytes, a connection attempt, a reset or a
   // message held or lost at a link that is blocked so.
   kPartition,        // symmetric, among members
   kOneWay,           // one direction, among members
   kClientPartition,  // between clients and members
+  kBridge,           // two sides that only the members of neither hear
+  kRing,             // members that hear their two neighbours only
   kSlowLink,         // effective: a delivery under a fault's delay law
+  kClog,             // effective: what was held back, whole and in order, until the path is free
   kDelaySpike,       // effective: a delivery in the slow mode of the link's own law
   kSegmentLoss,      // effective: bytes late by retransmission; in the end a reset
   kStreamReset,      // effective: a connection cut
+  kHalfOpen,         // effective: a connection cut at one end, of which the other hears nothing
+  kBitFlip,          // effective: altered bytes, which their checksum turns into a reset of both ends
   kMessageLoss,
   kMessageDuplicate,
   kMessageReorder,   // effective: a message that overtook another
@@ -50,20 +55,30 @@ enum class FaultKind : uint8_t {
   // connections were cut, or something was sent to it while it was down.
   kCrash,            // a process ended
   kPowerLoss,        // a machine went down
+  kBlackout,         // effective: a member that lost its power in the same event as all others
+  kCrashLoop,        // effective: an end before the member knew a leader, in a row of ends
   kSectorLost,       // effective: an unsynced sector that went back to its old bytes
   kSizeLost,         // effective: an unsynced size of a file that went back
   kEntryLost,        // effective: an unsynced change of a folder undone
   kSyncStall,        // effective: a disk call made later
   kSlowSync,         // effective: a sync in the slow mode of the disk's own law
-  kSyncError,
-  kDeviceError,
-  kNoSpace,
+  kSyncError,        // effective: a sync that failed, with what it dropped
+  kDeviceError,      // effective: a read or a write that failed
+  kNoSpace,          // effective: a call that failed for want of space
   kCorruption,       // effective: a byte altered
+  // What no format can detect. Effective: a sector or a change of a folder that a sync had reported to be safe, and that
+  // a power loss took; a synced sector that came back as zeros; a disk of a member that has run that came back empty; a
+  // write that landed at another place of its file.
+  kLyingSync,
+  kZeroedTail,
+  kWipedDisk,
+  kMisdirectedWrite,
   kPause,            // effective: an event that waited for a stopped processor
+  kSlowProcessor,    // effective: an event that took longer
   kClockDrift,       // effective: a timer armed on a clock whose rate is wrong
-  kClockLeap,
+  kClockLeap,        // effective: a clock set forward under a process that runs
   kClockFreeze,      // effective: a timer armed on a clock that stands still
-  kWallJump,
+  kWallJump,         // effective: a reading of a wall clock other than the one before the jump would have been
   kTransfer,         // effective: a leader told another member to campaign
 };
 inline constexpr size_t kFaultKindCount = static_cast<size_t>(FaultKind::kTransfer) + 1;
@@ -183,13 +198,13 @@ class EffectLedger {
     bool in_start_up = false;
     VictimRole role = VictimRole::kClient;
     Duration bound;
-    uint32_t open = 0;  // a bit for each kind
+    uint64_t open = 0;  // a bit for each kind
     std::array<Open, kFaultKindCount> last;
   };
-  static_assert(kFaultKindCount <= 32);
+  static_assert(kFaultKindCount <= 64);
 
   void Changed(Endpoint& at);
-  void Count(Endpoint& at, uint32_t kinds);
+  void Count(Endpoint& at, uint64_t kinds);
 
   const EventQueue& queue_;
   std::vector<Endpoint> endpoints_;

@@ -248,6 +248,18 @@ TEST_F(CheckQuorumTest, EventsQueuedBehindALongPauseAreForgiven) {
   EXPECT_EQ(Broken(), "");
 }
 
+TEST_F(CheckQuorumTest, IsNotJudgedWhileEventsWaitForASlowProcessor) {
+  state_.behind = true;
+  for (int i = 0; i < 40; ++i) {
+    now_ = now_ + Millis(100);
+    Show();
+  }
+  EXPECT_EQ(Broken(), "");
+  state_.behind = false;
+  Show();
+  EXPECT_EQ(Broken(), "F13");
+}
+
 class ReadIndexTest : public CheckQuorumTest {
  protected:
   void Ask(uint64_t from, uint64_t read) {

@@ -1,4 +1,4 @@
-// The named scenarios of scenarios/leader_lease: each is fine, but for the one whose clocks leave what leases assume, and
+// The named scenarios of scenarios/leader_lease: each is fine, but for the two whose clocks leave what leases assume, and
 // each really has the leases it is about.
 #include <filesystem>
 #include <fstream>
@@ -52,12 +52,12 @@ TEST(LeaderLeaseScenariosTest, EachIsFineAndReadsByLease) {
   for (const auto& file : std::filesystem::directory_iterator(kFolder)) {
     const std::string name = file.path().stem();
     ++scenarios;
-    if (name == "drift_beyond_the_bound" || name == "mixed") continue;
+    if (name == "drift_beyond_the_bound" || name == "frozen_clock" || name == "mixed") continue;
     const Outcome outcome = RunIt(Load(name));
     EXPECT_EQ(outcome.signature, "") << name << "\n" << outcome.story;
     EXPECT_GT(outcome.lease_reads, 0u) << name;
   }
-  EXPECT_EQ(scenarios, 10u);
+  EXPECT_EQ(scenarios, 11u);
 }
 
 TEST(LeaderLeaseScenariosTest, BeyondTheBoundALeaderIsElectedDuringALease) {
@@ -65,6 +65,13 @@ TEST(LeaderLeaseScenariosTest, BeyondTheBoundALeaderIsElectedDuringALease) {
   Scenario inside = Load("drift_beyond_the_bound");
   inside.mutable_knobs()->clear_lease_drift_ppm();  // as much as its clocks drift
   EXPECT_EQ(RunIt(inside).signature, "");
+}
+
+TEST(LeaderLeaseScenariosTest, WhereAClockStopsALeaderIsElectedDuringALease) {
+  Scenario frozen = Load("frozen_clock");
+  EXPECT_EQ(RunIt(frozen).signature, "F14: a leader elected during another's lease");
+  frozen.mutable_knobs()->set_lease_reads(false);
+  EXPECT_EQ(RunIt(frozen).signature, "");
 }
 
 TEST(LeaderLeaseScenariosTest, OneVoterWithoutThePromiseMeansReadIndexForAll) {

@@ -196,6 +196,143 @@ TEST_P(FaultyWorld, DriftChangesAClock) {
   ExpectBites(RunSetting("clocks { member: 2 drift_ppm: -100000 }"), FaultKind::kClockDrift);
 }
 
+TEST_P(FaultyWorld, BridgeHoldsMessagesOfItsTwoSides) {
+  const RunResult result = Run("at_ms: 1500 for_ms: 3000 bridge { left: 1 right: 3 }");
+  ExpectBites(result, FaultKind::kBridge);
+  ExpectAbsent(result, FaultKind::kPartition);
+}
+
+TEST_P(FaultyWorld, RingHoldsMessagesOfAllButNeighbours) {
+  const std::string ring = "at_ms: 1500 for_ms: 3000 ring { members: 3 members: 1 members: 4 members: 2 members: 5 }";
+  ExpectBites(RunWith(Calm(GetParam(), 5), "episodes { id: 1 " + ring + " }"), FaultKind::kRing);
+  ExpectAbsent(Run("at_ms: 1500 for_ms: 3000 ring { members: 3 members: 1 members: 2 }"), FaultKind::kRing);
+}
+
+TEST_P(FaultyWorld, ClogHoldsAndLosesNothing) {
+  const RunResult result = Run("at_ms: 1500 for_ms: 3000 clog { from: 1 from: 2 from: 3 to: 1 to: 2 to: 3 }");
+  ExpectBites(result, FaultKind::kClog);
+  ExpectAbsent(result, FaultKind::kMessageLoss);
+}
+
+// Every sync fails, every write, every read of a recovery: the members stop, are started again, and stop again, until the
+// disks work. Then all of them serve.
+TEST_P(FaultyWorld, DiskErrorsStopMembersAndTheyComeBack) {
+  const std::pair<FaultKind, std::string> errors[] = {{FaultKind::kSyncError, "sync_ppm: 1000000"},
+                                                      {FaultKind::kDeviceError, "write_ppm: 1000000"},
+                                                      {FaultKind::kDeviceError, "write_ppm: 500000 read_ppm: 1000000"}};
+  for (const auto& [kind, law] : errors) {
+    const RunResult result = Run("at_ms: 2000 for_ms: 2500 disk_errors { members: 1 members: 2 members: 3 " + law + " }");
+    ExpectBites(result, kind);
+    EXPECT_GT(result.effects.changing(kind), 0u) << law;
+    EXPECT_GE(result.leader_changes, 2u) << law;
+    ExpectAbsent(result, FaultKind::kCrash);
+  }
+}
+
+TEST_P(FaultyWorld, AFullDiskStopsMembersAndTheyComeBack) {
+  Scenario scenario = Calm(GetParam(), 3);
+  for (Operation& operation : *scenario.mutable_operations()) {
+    operation.clear_range();
+    operation.mutable_put()->set_key("a");
+    operation.mutable_put()->set_value_bytes(600);
+  }
+  const RunResult result = RunWith(scenario, "knobs { wal_segment_bytes: 2048 } "
+                                             "episodes { id: 1 at_ms: 2000 for_ms: 2500 full_disk { members: 1 members: 2 members: 3 } }");
+  ExpectBites(result, FaultKind::kNoSpace);
+  EXPECT_GT(result.effects.changing(FaultKind::kNoSpace), 0u);
+}
+
+TEST_P(FaultyWorld, ClocksLeapAndStandStill) {
+  ExpectBites(Run("at_ms: 2500 clock_leap { members: 1 members: 2 members: 3 by_ms: 60000 }"), FaultKind::kClockLeap);
+  ExpectBites(Run("at_ms: 1500 for_ms: 3000 clock_freeze { members: 1 members: 2 }"), FaultKind::kClockFreeze);
+}
+
+TEST_P(FaultyWorld, SlowProcessorsTakeLonger) {
+  ExpectBites(Run("at_ms: 1500 for_ms: 3000 slow_processor { members: 1 members: 2 members: 3 cost_us: 2000 }"),
+              FaultKind::kSlowProcessor);
+}
+
+TEST_P(FaultyWorld, CrashLoopsEndMembersBeforeTheyKnowALeader) {
+  const RunResult result = Run("at_ms: 2000 for_ms: 2500 crash_loop { members: 1 members: 2 members: 3 up_ms: 5 }");
+  ExpectBites(result, FaultKind::kCrashLoop);
+  EXPECT_GT(result.effects.effective(FaultKind::kCrashLoop), 100u);
+}
+
+TEST_P(FaultyWorld, BlackoutTakesAllMembersAtOnce) {
+  const RunResult result = Run("at_ms: 3000 for_ms: 1000 blackout { survival: NOTHING }");
+  ExpectBites(result, FaultKind::kBlackout);
+  EXPECT_EQ(result.effects.effective(FaultKind::kBlackout), 3u);
+  EXPECT_GT(result.effects.changing(FaultKind::kBlackout), 0u);
+}
+
+// --- Beyond what is tolerated, and what no format can detect ---
+
+// Segments that hold a value or two each, so that there are many.
+Scenario ManySegments(Fidelity fidelity, Profile profile) {
+  Scenario scenario = Calm(fidelity, 3);
+  scenario.set_profile(profile);
+  scenario.mutable_knobs()->set_wal_segment_bytes(1'024);
+  for (Operation& operation : *scenario.mutable_operations()) {
+    operation.clear_range();
+    operation.mutable_put()->set_key("a");
+    operation.mutable_put()->set_value_bytes(600);
+  }
+  return scenario;
+}
+
+std::string CorruptAndRestart(const std::string& members) {
+  return "episodes { id: 1 at_ms: 4000 corruption { bits: 100 " + members + " } }"
+         "episodes { id: 2 at_ms: 4200 for_ms: 100 crash { survival: EVERYTHING " + members + " } }";
+}
+
+TEST_P(FaultyWorld, AMemberRefusesToRunOnACorruptedLogAndTheOthersServe) {
+  const RunResult result = RunWith(ManySegments(GetParam(), BEYOND), CorruptAndRestart("members: 2"));
+  ExpectBites(result, FaultKind::kCorruption);
+  EXPECT_EQ(result.operations, 40u + 2u * 2u);
+  const RunResult tolerated = RunWith(ManySegments(GetParam(), TOLERATED), CorruptAndRestart("members: 2"));
+  ASSERT_EQ(tolerated.verdict, Verdict::kViolation);
+  EXPECT_EQ(tolerated.violation->property, "member stopped");
+  EXPECT_NE(tolerated.violation->sentence.find("member/wal/"), std::string::npos) << tolerated.violation->sentence;
+}
+
+TEST_P(FaultyWorld, ACorruptedMajorityOwesNoService) {
+  const RunResult result = RunWith(ManySegments(GetParam(), BEYOND), CorruptAndRestart("members: 1 members: 3"));
+  ExpectBites(result, FaultKind::kCorruption);
+  EXPECT_LE(result.operations, 40u);
+}
+
+TEST_P(FaultyWorld, AJudgeReportsWhatADiskLostThoughASyncHadReportedItSafe) {
+  const std::pair<FaultKind, std::string> losses[] = {
+      {FaultKind::kLyingSync, "at_ms: 2500 for_ms: 1500 lying_drive { members: 1 members: 2 members: 3 }"},
+      {FaultKind::kZeroedTail, "at_ms: 4000 for_ms: 100 zeroed_tail { members: 1 members: 2 members: 3 sectors: 1 }"},
+      {FaultKind::kWipedDisk, "at_ms: 4000 for_ms: 100 wiped_disk { members: 1 members: 2 members: 3 }"},
+      {FaultKind::kMisdirectedWrite, "at_ms: 3900 for_ms: 300 misdirected_writes { members: 1 members: 2 members: 3 write_ppm: 1000000 }"}};
+  for (const auto& [kind, episode] : losses) {
+    Scenario scenario = Calm(GetParam(), 3);
+    scenario.set_profile(NEGATIVE);
+    const RunResult result = RunWith(scenario, "episodes { id: 1 " + episode + " }");
+    ExpectBites(result, kind);
+    ASSERT_TRUE(result.reported.has_value()) << sim::FaultKindName(kind);
+    const std::string& property = result.reported->property;
+    EXPECT_TRUE(property == "F19" || property == "F3") << result.reported->sentence;
+    scenario.set_profile(TOLERATED);
+    EXPECT_EQ(RunWith(scenario, "episodes { id: 1 " + episode + " }").verdict, Verdict::kViolation) << sim::FaultKindName(kind);
+  }
+}
+
+TEST_P(FaultyWorld, WithoutALossThereIsNothingToReport) {
+  Scenario scenario = Calm(GetParam(), 3);
+  scenario.set_profile(NEGATIVE);
+  const RunResult honest = RunWith(scenario, "episodes { id: 1 at_ms: 4000 for_ms: 100 blackout { survival: NOTHING } }");
+  EXPECT_EQ(honest.verdict, Verdict::kFine) << honest.story;
+  EXPECT_FALSE(honest.reported.has_value());
+  EXPECT_EQ(honest.operations, 40u + 2u * 3u);
+  // Empty before anything was kept on it.
+  const RunResult early = RunWith(scenario, "episodes { id: 1 at_ms: 0 for_ms: 100 wiped_disk { members: 1 } }");
+  EXPECT_EQ(early.verdict, Verdict::kFine) << early.story;
+  EXPECT_FALSE(early.reported.has_value());
+}
+
 TEST_P(FaultyWorld, StandingLawsAreArmedToo) {
   ExpectBites(RunSetting("links { delay { kind: BIMODAL min_us: 500 max_us: 50000 slow_ppm: 100000 } }"), FaultKind::kDelaySpike);
   ExpectBites(RunSetting("disks { sync { kind: BIMODAL min_us: 500 max_us: 50000 slow_ppm: 300000 } }"), FaultKind::kSlowSync);
@@ -217,6 +354,12 @@ TEST_P(FaultyWorld, EachKindAloneChangesState) {
       {FaultKind::kCrash, "crash { members: 1 members: 2 members: 3 survival: EVERYTHING }"},
       {FaultKind::kPowerLoss, "crash { members: 1 members: 2 members: 3 survival: NOTHING }"},
       {FaultKind::kPause, "pause { members: 1 members: 2 members: 3 }"},
+      {FaultKind::kBridge, "bridge { left: 1 right: 2 right: 3 } } episodes { id: 2 at_ms: 8000 for_ms: 8000 bridge { left: 2 right: 3 }"},
+      {FaultKind::kClockLeap, "clock_leap { members: 1 members: 2 members: 3 by_ms: 60000 }"},
+      {FaultKind::kClog, "clog { from: 1 from: 2 from: 3 to: 1 to: 2 to: 3 }"},
+      {FaultKind::kSlowProcessor, "slow_processor { members: 1 members: 2 members: 3 cost_us: 1000000 }"},
+      {FaultKind::kBlackout, "blackout { survival: NOTHING }"},
+      {FaultKind::kCrashLoop, "crash_loop { members: 1 members: 2 members: 3 up_ms: 20 survival: EVERYTHING }"},
       // What is not synced for long is what a power loss finds.
       {FaultKind::kSyncStall, "sync_stall { members: 1 members: 2 members: 3 } } "
                               "episodes { id: 2 at_ms: 8500 for_ms: 500 crash { members: 1 members: 2 members: 3 survival: NOTHING }"},
@@ -249,12 +392,48 @@ TEST_P(FaultyWorld, DriftAloneChangesState) {
   EXPECT_GT(changing, 0u);
 }
 
+// A leader whose clock stands still sends no heartbeats once nobody asks it for anything. Whoever leads stands
+// still in one of three worlds.
+TEST_P(FaultyWorld, ALeaderWhoseClockStandsStillIsReplaced) {
+  uint64_t replaced = 0;
+  for (uint64_t world = 0; world < 12; ++world) {
+    Scenario scenario = Calm(GetParam(), 3, 20'000);
+    scenario.set_seed(world / 3);
+    const std::string member = std::to_string(world % 3 + 1);
+    const RunResult result = RunWith(scenario, "episodes { id: 1 at_ms: 16500 for_ms: 3500 clock_freeze { members: " + member + " } }");
+    ExpectBites(result, FaultKind::kClockFreeze);
+    replaced += result.leader_changes >= 2 ? 1 : 0;
+  }
+  EXPECT_GE(replaced, 4u);
+}
+
 INSTANTIATE_TEST_SUITE_P(Fidelities, FaultyWorld, testing::Values(DIRECT, WIRE));
 
 TEST(RunnerTest, ResetsCutConnections) {
   const std::string resets = "episodes { id: 1 at_ms: 1500 for_ms: 3000 resets { members: 1 interval_ms: 20 } }";
   ExpectBites(RunWith(Calm(WIRE, 3), resets), FaultKind::kStreamReset);
   ExpectAbsent(RunWith(Calm(DIRECT, 3), resets), FaultKind::kStreamReset);
+}
+
+TEST(RunnerTest, HalfOpenConnectionsAndFlippedBitsAreOfTheWire) {
+  const std::pair<FaultKind, std::string> faults[] = {
+      {FaultKind::kHalfOpen, "half_open { members: 1 members: 2 interval_ms: 20 }"},
+      {FaultKind::kBitFlip, "bit_flips { members: 1 members: 2 members: 3 flip_ppm: 500000 }"}};
+  for (const auto& [kind, text] : faults) {
+    const std::string episode = "episodes { id: 1 at_ms: 8000 for_ms: 8000 " + text + " }";
+    const RunResult result = RunWith(Calm(WIRE, 3, 20'000), episode);
+    ExpectBites(result, kind);
+    EXPECT_GT(result.effects.changing(kind), 0u) << sim::FaultKindName(kind);
+    ExpectAbsent(result, FaultKind::kStreamReset);
+    ExpectAbsent(RunWith(Calm(DIRECT, 3), episode), kind);
+  }
+}
+
+// Peers' answers name the time of day: those that reconnect after the jump show another one.
+TEST(RunnerTest, WallClocksJump) {
+  ExpectBites(RunWith(Calm(WIRE, 3), "episodes { id: 1 at_ms: 1500 wall_jump { members: 1 members: 2 members: 3 by_ms: -3600000 } }"
+                                     "episodes { id: 2 at_ms: 2000 for_ms: 2000 resets { members: 1 members: 2 interval_ms: 20 } }"),
+              FaultKind::kWallJump);
 }
 
 TEST(RunnerTest, StopsBeforeTheEventAskedFor) {

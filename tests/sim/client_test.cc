@@ -36,7 +36,7 @@ class ClientTest : public testing::Test, private ClientListener, private ClientC
   std::vector<checker::Answer> answers_;
   uint64_t token_ = 0;
 
- private:
+ protected:
   void OnOperationCall(checker::Operation&) override {}
   void OnOperationEnd(checker::Operation& operation) override {
     ended_.push_back(operation.outcome);

@@ -120,6 +120,60 @@ TEST(SimDiskTest, FailedSyncDropsPagesAndReportsCleanAfterwards) {
   EXPECT_GT(disk.ledger.counts().effective(FaultKind::kSectorLost), 0u);
 }
 
+TEST(SimDiskTest, WhatALyingSyncReportedSafeIsLostAndTheDiskHarmed) {
+  Disk disk(3);
+  disk.file()->Write(0, std::string(1'024, '1'));
+  disk.file()->SyncLied();
+  disk.file()->Write(1'024, std::string(512, '2'));  // of which nobody was told that it is safe
+  disk.disk.Crash(disk.random, disk.effects, Survival::kNothing);
+  EXPECT_EQ(disk.Content(), std::string(2'048, '0'));
+  EXPECT_EQ(disk.ledger.counts().effective(FaultKind::kLyingSync), 2u);
+  EXPECT_EQ(disk.ledger.counts().effective(FaultKind::kSectorLost), 1u);
+  EXPECT_TRUE(disk.disk.harmed());
+}
+
+TEST(SimDiskTest, AnHonestSyncAfterALyingOneLosesNothing) {
+  Disk disk(3);
+  disk.file()->Write(0, std::string(1'024, '1'));
+  disk.file()->SyncLied();
+  disk.file()->Synced();
+  disk.disk.root()->Add("new", disk.disk.MakeFile());
+  disk.disk.root()->EntriesSyncLied();
+  disk.disk.root()->EntriesSynced();
+  disk.disk.Crash(disk.random, disk.effects, Survival::kNothing);
+  EXPECT_EQ(disk.Content().substr(0, 1'024), std::string(1'024, '1'));
+  EXPECT_NE(disk.disk.Walk("new"), nullptr);
+  EXPECT_FALSE(disk.disk.harmed());
+}
+
+TEST(SimDiskTest, ALyingSyncOfAFolderLosesItsEntries) {
+  Disk disk(3);
+  disk.disk.root()->Add("new", disk.disk.MakeFile());
+  disk.disk.root()->EntriesSyncLied();
+  disk.disk.Crash(disk.random, disk.effects, Survival::kNothing);
+  EXPECT_EQ(disk.disk.Walk("new"), nullptr);
+  EXPECT_EQ(disk.ledger.counts().effective(FaultKind::kLyingSync), 1u);
+  EXPECT_TRUE(disk.disk.harmed());
+}
+
+TEST(SimDiskTest, TheLastSectorsThatHoldAnythingBecomeZeros) {
+  Disk disk(3, 3 * kSectorBytes);
+  disk.file()->Truncate(100 * kSectorBytes);  // space behind them
+  disk.file()->Synced();
+  EXPECT_EQ(disk.file()->ZeroTail(2), 2u);
+  EXPECT_EQ(disk.Content(), std::string(kSectorBytes, '0') + std::string(99 * kSectorBytes, '\0'));
+  EXPECT_EQ(disk.file()->ZeroTail(2), 1u);
+  EXPECT_EQ(disk.file()->ZeroTail(2), 0u);
+}
+
+TEST(SimDiskTest, AWipedDiskIsEmptyAndTakesNoSpace) {
+  Disk disk(3);
+  EXPECT_TRUE(disk.disk.Wipe());
+  EXPECT_EQ(disk.file(), nullptr);
+  EXPECT_EQ(disk.disk.space().used, 0u);
+  EXPECT_FALSE(disk.disk.Wipe());
+}
+
 TEST(SimDiskTest, SpaceIsTakenAndGivenBack) {
   SimDisk disk;
   disk.LimitTo(10 * kPageBytes);

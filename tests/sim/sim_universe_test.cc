@@ -218,6 +218,43 @@ TEST(SimStreamsTest, ResetBetweenCutsBothSides) {
   EXPECT_EQ(world.peer().closed, IoError::kReset);
 }
 
+TEST(SimStreamsTest, AConnectionCutAtOneEndIsHeardOfByWhoWritesToIt) {
+  StreamWorld world(WholeWrites());
+  world.universe.streams().CutAt(1, 0);
+  RunFor(world.universe, Seconds(60));
+  EXPECT_EQ(world.peer().closed, IoError::kReset);
+  EXPECT_FALSE(world.client.closed.has_value());
+  EXPECT_EQ(world.universe.effects().counts().effective(FaultKind::kHalfOpen), 1u);
+  world.Write("anybody?");
+  RunFor(world.universe, Seconds(1));
+  EXPECT_EQ(world.client.closed, IoError::kReset);
+}
+
+TEST(SimStreamsTest, AClogHoldsBytesUntilItsEnd) {
+  StreamWorld world(WholeWrites());
+  LinkLaw law = world.universe.links().Law(0, 1);
+  law.clogged_until = world.universe.now() + Seconds(3).nanos;
+  world.universe.links().SetLaw(0, 1, law);
+  world.Write("first");
+  RunFor(world.universe, Millis(2'990));
+  EXPECT_EQ(world.peer().data, "");
+  RunFor(world.universe, Millis(20));
+  EXPECT_EQ(world.peer().data, "first");
+  EXPECT_FALSE(world.client.closed.has_value());
+}
+
+TEST(SimStreamsTest, AFlippedBitResetsBothEnds) {
+  StreamWorld world(WholeWrites());
+  LinkLaw law = world.universe.links().Law(0, 1);
+  law.flip_permille = 1000;
+  world.universe.links().SetLaw(0, 1, law);
+  world.Write("flipped");
+  RunFor(world.universe, Seconds(1));
+  EXPECT_EQ(world.client.closed, IoError::kReset);
+  EXPECT_EQ(world.peer().closed, IoError::kReset);
+  EXPECT_EQ(world.peer().data, "");
+}
+
 TEST(SimStreamsTest, ConnectionsAreFreedWhenBothEndsAreGone) {
   StreamWorld world;
   EXPECT_EQ(world.universe.streams().connections(), 1u);

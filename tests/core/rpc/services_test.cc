@@ -248,6 +248,13 @@ TEST_F(ServicesTest, AlarmsGoThroughTheLogAndUnknownOnesAreRefused) {
   alarm.set_alarm(static_cast<etcdserverpb::AlarmType>(3));
   EXPECT_EQ(StatusOf(Start(Method::kAlarm, alarm)), ToCallStatus(ApiError::kUnknownAlarm));
   EXPECT_EQ(backend.proposals.size(), 2u);
+  // What an etcd member raised can be seen and cleared.
+  for (const auto action : {etcdserverpb::AlarmRequest::GET, etcdserverpb::AlarmRequest::DEACTIVATE}) {
+    const size_t before = backend.proposals.size();
+    alarm.set_action(action);
+    Start(Method::kAlarm, alarm);
+    EXPECT_EQ(backend.proposals.size(), before + 1);
+  }
 }
 
 TEST_F(ServicesTest, StatusShowsAlarmsAndTheDowngrade) {
@@ -395,7 +402,7 @@ TEST_F(RangeStreamTest, LimitCutsAndCountsTheRest) {
   RangeRequest request = All();
   for (const auto& [limit, pairs, more] : std::vector<std::tuple<int64_t, std::vector<int>, bool>>{
            {1, {1}, true}, {10, {10}, true}, {25, {10, 15}, true}, {57, {10, 20, 27}, false}, {58, {10, 20, 27}, false},
-           {-3, {10, 20, 27}, false}}) {
+           {-3, {57}, false}, {std::numeric_limits<int64_t>::min(), {57}, false}}) {
     request.set_limit(limit);
     const CallId call = Start(Method::kRangeStream, request);
     EXPECT_EQ(Pairs(call), pairs) << limit;

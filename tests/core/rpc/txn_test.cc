@@ -30,6 +30,32 @@ std::string Success(const std::string& op) { return " success { " + op + " }"; }
 std::string Failure(const std::string& op) { return " failure { " + op + " }"; }
 std::string Txn(const std::string& text) { return "request_txn { " + text + " }"; }
 
+std::string Keep(const std::string& key, const std::string& what = "ignore_value") {
+  return "request_put { key: \"" + key + "\" " + what + ": true }";
+}
+std::string DeleteFrom(const std::string& key) { return Delete(key, "\\000"); }
+
+// An etcd 3.7.3 takes the refused ones, and ends when it applies them.
+TEST(TxnCheckTest, NothingIsKeptOfWhatAnOpenEndedDeleteTook) {
+  const std::vector<std::pair<std::string, bool>> rows = {
+      {Success(DeleteFrom("m")) + Success(Keep("m")), false},
+      {Success(DeleteFrom("m")) + Success(Keep("n", "ignore_lease")), false},
+      {Failure(DeleteFrom("m")) + Failure(Keep("n")), false},
+      {Success(DeleteFrom("m")) + Success(Keep("l")), true},
+      {Success(DeleteFrom("m")) + Success(Put("n")), true},
+      {Success(Keep("n")) + Success(DeleteFrom("m")), true},
+      {Success(DeleteFrom("m")) + Failure(Keep("n")), true},
+      {Success(DeleteFrom("x")) + Success(DeleteFrom("m")) + Success(DeleteFrom("z")) + Success(Keep("n")), false},
+      // nested: either branch may be the one that runs
+      {Success(Txn(Success(DeleteFrom("m")))) + Success(Keep("n")), false},
+      {Success(Txn(Failure(DeleteFrom("m")))) + Success(Txn(Failure(Keep("n")))), false},
+      {Success(DeleteFrom("m")) + Success(Txn(Success(Txn(Success(Keep("n")))))), false},
+      {Success(Txn(Success(DeleteFrom("m")) + Failure(Keep("n")))), true},
+      {Success(Txn(Success(Keep("n")))) + Success(DeleteFrom("m")), true},
+  };
+  for (const auto& [text, fine] : rows) EXPECT_EQ(Check(text), fine ? ApiError::kOk : ApiError::kDuplicateKey) << text;
+}
+
 // Each row as an etcd 3.7.3 answers it.
 TEST(TxnCheckTest, DuplicateKeys) {
   const std::vector<std::pair<std::string, bool>> rows = {

@@ -21,6 +21,24 @@ TEST(GrpcCallTest, UnaryCallBringsMessageAndStatus) {
   EXPECT_EQ(world.service.canceled, 0);
 }
 
+TEST(GrpcCallTest, BrokenCallsLeaveAsTheyAre) {
+  GrpcWorld world;
+  auto& c = world.AddClient();
+  std::string body;
+  AppendMessage(RangeOf("a"), body);
+  ASSERT_TRUE(c.client->StartRaw("/etcdserverpb.KV/Range", Method::kRange, body, {.token = 1}));
+  ASSERT_TRUE(c.client->StartRaw(std::string("/a.B/") + "C", Method::kRange, body, {.token = 2}));  // the path is copied
+  ASSERT_TRUE(c.client->StartRaw("/etcdserverpb.KV/Range", Method::kRange, body.substr(0, 6), {.token = 3}));
+  ASSERT_TRUE(c.client->StartRaw("/etcdserverpb.KV/Range", Method::kRange, "", {.token = 4}));
+  world.Run();
+  EXPECT_THAT(c.listener.heard[1], ElementsAre("response {kvs { key: \"a\" }}", "end 0 "));
+  EXPECT_THAT(c.listener.heard[2], ElementsAre("end 12 unknown service a.B"));
+  EXPECT_THAT(c.listener.heard[3], ElementsAre("end 2 unexpected EOF"));
+  EXPECT_THAT(c.listener.heard[4], ElementsAre("end 2 EOF"));
+  EXPECT_EQ(c.client->open_calls(), 0u);
+  EXPECT_EQ(c.client->backlog(), 0u);
+}
+
 TEST(GrpcCallTest, AnswersOfOneTurnLeaveInOneWrite) {
   GrpcWorld world;
   auto& c = world.AddClient();
