@@ -10,6 +10,7 @@ namespace {
 
 // Rounds whose acknowledgement may still leave: a later one has promised at least as long.
 constexpr size_t kRoundsMax = 64;
+constexpr uint64_t kTermsKept = 64;
 
 }  // namespace
 
@@ -82,8 +83,8 @@ void LeaderLease::OnMember(const MemberObservation& seen, Moment moment) {
   if (world_.clocks == nullptr) return;
   Member& member = Of(seen.member);
   if (seen.term != member.term) {
-    // Votes of terms that are over leave no more, and promises that are over bind nothing.
-    std::erase_if(member.transfers, [&](const auto& asked) { return asked.second < seen.term; });
+    // A vote may leave long after it was cast, in a later term; a promise that is over binds nothing.
+    std::erase_if(member.transfers, [&](const auto& asked) { return asked.second + kTermsKept < seen.term; });
     std::erase_if(member.promised_until, [&](const auto& promise) { return promise.second <= seen.local_time; });
   }
   const bool elected = seen.role == Role::kLeader && (member.role != Role::kLeader || member.term != seen.term);

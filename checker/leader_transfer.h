@@ -8,6 +8,7 @@
 
 #include <map>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "checker/observation.h"
@@ -17,14 +18,23 @@ namespace detcd::checker {
 
 class LeaderTransfer {
  public:
-  LeaderTransfer(const WorldObservation& world, Verdict& verdict);
+  LeaderTransfer(const WorldObservation& world, Verdict& verdict) : world_(world), verdict_(verdict) {}
 
-  void OnSent(const MessageObservation& message, Moment moment);
-  void OnMember(const MemberObservation& seen, Moment moment);
+  // Before its receiver is observed after the same event.
+  void OnDelivered(const MessageObservation& message) {
+    if (message.kind == MessageKind::kTimeoutNow) told_.push_back(message);
+  }
+  void OnMember(const MemberObservation& seen, Moment moment) {
+    // Transfers are rare: most events cost no more than this.
+    if (seen.transfer_target.IsZero() && under_way_.empty() && told_.empty()) return;
+    JudgeTold(seen, moment);
+    JudgeTransfer(seen, moment);
+  }
 
  private:
   // One transfer as its leader shows it.
   struct Transfer {
+    Term term;
     MemberId target;
     Instant give_up;
     Instant started;        // when it was first seen, on the leader's clock
@@ -32,21 +42,15 @@ class LeaderTransfer {
     std::optional<Instant> overdue_local;
     Instant overdue_true;
   };
-  struct Member {
-    MemberId id;
-    uint32_t incarnation = 0;
-    Term term;
-    LogIndex last_index;
-    std::optional<Transfer> transfer;
-    std::map<MemberId, LogIndex> wanted;  // in this term, of each target: the log's end when the first transfer to it began
-  };
 
-  Member& Of(MemberId id);
-  void JudgeTransfer(Member& leader, const MemberObservation& seen, Moment moment);
+  void JudgeTold(const MemberObservation& seen, Moment moment);
+  void JudgeTransfer(const MemberObservation& seen, Moment moment);
 
   const WorldObservation world_;
   Verdict& verdict_;
-  std::vector<Member> members_;
+  std::map<MemberId, Transfer> under_way_;                    // by leader
+  std::vector<MessageObservation> told_;                      // in this event, whom a leader told to campaign
+  std::map<std::pair<Term, MemberId>, LogIndex> wanted_;      // by target: the log's end when the term's first transfer began
 };
 
 }  // namespace detcd::checker

@@ -62,7 +62,7 @@ void MemberWatcher::ShowLeading(const raft::RaftState& raft) {
   seen_.transfer_target = MemberId();
   const auto* leader = std::get_if<raft::Leader>(&raft.role);
   if (leader == nullptr) return;
-  seen_.lease_end = raft::LeaseEnd(raft, *leader);
+  if (raft.options.lease_reads) seen_.lease_end = raft::LeaseEnd(raft, *leader);
   if (!leader->transfer) return;
   seen_.transfer_target = leader->transfer->target;
   seen_.transfer_give_up = leader->transfer->give_up;

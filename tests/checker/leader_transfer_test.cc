@@ -32,9 +32,9 @@ class LeaderTransferTest : public testing::Test {
                      .last_index = LogIndex(last_index)},
                     Now());
   }
+  // Its state after that is to be shown.
   void TellToCampaign(uint64_t target, uint64_t term = 1) {
-    judge_.OnSent(
-        {.kind = MessageKind::kTimeoutNow, .from = MemberId(1), .to = MemberId(target), .term = Term(term)}, Now());
+    judge_.OnDelivered({.kind = MessageKind::kTimeoutNow, .from = MemberId(1), .to = MemberId(target), .term = Term(term)});
   }
   Moment Now() { return {.event = ++event_, .true_time = Instant{} + Millis(true_ms_)}; }
   std::string Broken() const { return verdict_.broken() ? verdict_.violation()->signature : ""; }
@@ -48,8 +48,8 @@ class LeaderTransferTest : public testing::Test {
 
 TEST_F(LeaderTransferTest, ATransferByTheRules) {
   Lead(12, 2);  // the proposals of the event in which it began
-  Show(2, 12);
   TellToCampaign(2);
+  Show(2, 12, 2);
   local_ms_ = true_ms_ = 1'000;
   Lead(12, 2);
   Lead(13);
@@ -72,6 +72,7 @@ TEST_F(LeaderTransferTest, ProposalsBetweenTwoTransfers) {
 TEST_F(LeaderTransferTest, ATargetThatIsBehind) {
   Lead(10, 3);
   TellToCampaign(3);
+  Show(3, 9, 2);
   EXPECT_EQ(Broken(), "F16: a target that is behind");
 }
 
@@ -80,13 +81,14 @@ TEST_F(LeaderTransferTest, WordOfAnEarlierTransferMayComeLate) {
   Lead(11);
   Lead(11, 2, 1'200);
   TellToCampaign(2);
+  Show(2, 10, 2);
   EXPECT_EQ(Broken(), "");
 }
 
 TEST_F(LeaderTransferTest, ATargetOfALaterTermMayHaveLostItsLog) {
   Lead(10, 2);
-  Show(2, 5, 2);
   TellToCampaign(2);
+  Show(2, 5, 3);
   EXPECT_EQ(Broken(), "");
 }
 
