@@ -44,7 +44,7 @@ void MemberWatcher::Observe(const member::Member& member, Instant local, bool be
   static_assert(std::variant_size_v<decltype(raft->role)> == 4);  // in the order of checker::Role
   seen_.role = role;
   seen_.leader = leader;
-  ShowLeading(*raft);
+  if (role == checker::Role::kLeader || seen_.lease_end || !seen_.transfer_target.IsZero()) ShowLeading(*raft);
   seen_.durable_index = raft->log.durable_index();
   seen_.commit_index = raft->commit_index;
   seen_.applied_index = raft->applied_index;
