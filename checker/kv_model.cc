@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "absl/strings/str_format.h"
+#include "checker/api_messages.h"
 #include "checker/requests.h"
 #include "core/base/crc32c.h"
 #include "core/proto/kv.pb.h"
@@ -22,90 +23,13 @@ bool LeavesKeysAlone(const InternalRaftRequest& request) {
   return request.has_alarm() && request.alarm().action() == etcdserverpb::AlarmRequest::GET;
 }
 
-Request Decode(const etcdserverpb::RangeRequest& range) {
-  return {.kind = OperationKind::kRange,
-          .key = range.key(),
-          .range_end = range.range_end(),
-          .revision = range.revision(),
-          .limit = range.limit(),
-          .sort_order = static_cast<SortOrder>(range.sort_order()),
-          .sort_target = static_cast<SortTarget>(range.sort_target()),
-          .serializable = range.serializable(),
-          .keys_only = range.keys_only(),
-          .count_only = range.count_only(),
-          .min_mod_revision = range.min_mod_revision(),
-          .max_mod_revision = range.max_mod_revision(),
-          .min_create_revision = range.min_create_revision(),
-          .max_create_revision = range.max_create_revision()};
-}
-
-std::optional<Request> Decode(const etcdserverpb::PutRequest& put) {
-  if (put.lease() != 0) return std::nullopt;
-  return Request{.kind = OperationKind::kPut,
-                 .key = put.key(),
-                 .value = put.value(),
-                 .prev_kv = put.prev_kv(),
-                 .ignore_value = put.ignore_value(),
-                 .ignore_lease = put.ignore_lease()};
-}
-
-Request Decode(const etcdserverpb::DeleteRangeRequest& deletion) {
-  return {.kind = OperationKind::kDelete,
-          .key = deletion.key(),
-          .range_end = deletion.range_end(),
-          .prev_kv = deletion.prev_kv()};
-}
-
-Condition Decode(const etcdserverpb::Compare& compare) {
-  Condition decoded{.result = static_cast<CompareResult>(compare.result()),
-                     .target = static_cast<CompareTarget>(compare.target()),
-                     .key = compare.key(),
-                     .range_end = compare.range_end()};
-  switch (decoded.target) {
-    case CompareTarget::kVersion: decoded.number = compare.version(); break;
-    case CompareTarget::kCreate: decoded.number = compare.create_revision(); break;
-    case CompareTarget::kMod: decoded.number = compare.mod_revision(); break;
-    case CompareTarget::kValue: decoded.value = compare.value(); break;
-    case CompareTarget::kLease: decoded.number = compare.lease(); break;
-  }
-  return decoded;
-}
-
-std::optional<Request> Decode(const etcdserverpb::TxnRequest& txn);
-
-std::optional<Request> Decode(const etcdserverpb::RequestOp& operation) {
-  switch (operation.request_case()) {
-    case etcdserverpb::RequestOp::kRequestRange: return Decode(operation.request_range());
-    case etcdserverpb::RequestOp::kRequestPut: return Decode(operation.request_put());
-    case etcdserverpb::RequestOp::kRequestDeleteRange: return Decode(operation.request_delete_range());
-    case etcdserverpb::RequestOp::kRequestTxn: return Decode(operation.request_txn());
-    case etcdserverpb::RequestOp::REQUEST_NOT_SET: return std::nullopt;
-  }
-  return std::nullopt;
-}
-
-std::optional<Request> Decode(const etcdserverpb::TxnRequest& txn) {
-  Request decoded{.kind = OperationKind::kTxn};
-  for (const etcdserverpb::Compare& compare : txn.compare()) decoded.compares.push_back(Decode(compare));
-  for (bool success : {true, false}) {
-    for (const etcdserverpb::RequestOp& operation : success ? txn.success() : txn.failure()) {
-      std::optional<Request> step = Decode(operation);
-      if (!step.has_value()) return std::nullopt;
-      (success ? decoded.success : decoded.failure).push_back(*std::move(step));
-    }
-  }
-  return decoded;
-}
-
 // nullopt: not of the KV service, or something no client of ours asks for (a lease, an operation with nothing in it).
 std::optional<Request> Decode(const InternalRaftRequest& request) {
-  if (request.has_put()) return Decode(request.put());
-  if (request.has_delete_range()) return Decode(request.delete_range());
-  if (request.has_txn()) return Decode(request.txn());
+  if (request.has_put()) return ReadRequest(request.put());
+  if (request.has_delete_range()) return ReadRequest(request.delete_range());
+  if (request.has_txn()) return ReadRequest(request.txn());
   if (!request.has_compaction()) return std::nullopt;
-  return Request{.kind = OperationKind::kCompact,
-                 .revision = request.compaction().revision(),
-                 .physical = request.compaction().physical()};
+  return ReadRequest(request.compaction());
 }
 
 class ModelView final : public StateView {

@@ -10,6 +10,7 @@
 #include <CLI/CLI.hpp>
 
 #include "scenarios/build_id.h"
+#include "scenarios/check_command.h"
 #include "scenarios/command_files.h"
 #include "scenarios/commands.h"
 #include "scenarios/prove_command.h"
@@ -199,6 +200,12 @@ Action AddProve(CLI::App& app, const std::string&) {
   return [=] { return RunProve(*command); };
 }
 
+Action AddCheck(CLI::App& app, const std::string&) {
+  auto command = std::make_shared<CheckCommand>();
+  app.add_option("FILES", command->files, "Histories in the format of checker/history.proto")->required();
+  return [=] { return RunCheck(*command); };
+}
+
 Action AddServe(CLI::App& app, const std::string&) {
   auto file = std::make_shared<std::string>();
   auto fidelity = std::make_shared<std::string>("mixed");
@@ -230,6 +237,7 @@ constexpr CommandRow kCommands[] = {
     {"zoo", "Builds known bugs and measures how soon they are found; from a working tree", AddZoo},
     {"explain", "Runs one failing scenario and tells what led to the failure", AddExplain},
     {"prove", "Proves the rules of elections, leases and quorums, and refutes each when weakened", AddProve},
+    {"check", "Judges histories that clients of real clusters recorded", AddCheck},
     {"shrink", "Makes a failing scenario small and writes it to a file", AddShrink},
     {"serve", nullptr, AddServe},
 };
@@ -257,7 +265,7 @@ int Main(int argc, char** argv) {
   for (const auto& [command, action] : actions) {
     if (command->parsed()) return action();
   }
-  throw UsageError{"want a command: run, print, sweep, shrink, explain, diverge, prove or zoo; --help tells more"};
+  throw UsageError{"want a command: run, print, sweep, shrink, explain, diverge, check, prove or zoo; --help tells more"};
 }
 
 }  // namespace

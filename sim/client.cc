@@ -4,6 +4,7 @@
 #include <string>
 #include <utility>
 
+#include "checker/api_messages.h"
 #include "checker/execution.h"
 #include "checker/requests.h"
 #include "core/base/check.h"
@@ -127,7 +128,7 @@ void Client::Try(Instant now) {
     const EndpointId member = knobs_.members[next_member_];
     next_member_ = (next_member_ + 1) % knobs_.members.size();
     const Duration timeout = std::min(knobs_.try_timeout, total_due_ - now);
-    if (!calls_->IsUp(member) || !calls_->Start(member, MethodOf(operation_.request), MakeRequest(operation_.request),
+    if (!calls_->IsUp(member) || !calls_->Start(member, MethodOf(operation_.request), checker::MakeRequest(operation_.request),
                                                 last_token_ + 1, timeout)) {
       ++passed_over;
       continue;
@@ -144,7 +145,7 @@ void Client::Try(Instant now) {
 
 void Client::OnCallMessage(uint64_t token, const google::protobuf::Message& message) {
   if (!busy_ || !trying_ || token != last_token_) return;
-  AddPiece(message, operation_.answer);
+  checker::AddPiece(message, operation_.answer);
 }
 
 void Client::OnCallEnd(uint64_t token, const google::protobuf::Message* response, const rpc::CallStatus& status, bool sent) {
@@ -158,7 +159,7 @@ void Client::OnCallEnd(uint64_t token, const google::protobuf::Message* response
   if (status.ok()) {
     if (!operation_.request.streamed) {
       CHECK(response != nullptr);
-      operation_.answer = ReadAnswer(operation_.request, *response);
+      operation_.answer = checker::ReadAnswer(operation_.request, *response);
     }
     Remember(operation_);
     End(Outcome::kAnswered);

@@ -55,15 +55,15 @@ def expect(condition, text):
         raise Failure(text)
 
 
-def find_server():
-    """detcd of the release preset, else of dev; builds release when neither is there."""
-    for preset in ("release", "dev"):
-        path = ROOT / "build" / preset / "bin" / "detcd"
+def find_program(name):
+    """A program of the release preset, else of sim or dev; builds it in release when there is none."""
+    for preset in ("release", "sim", "dev"):
+        path = ROOT / "build" / preset / "bin" / name
         if path.exists():
             return path
     subprocess.run(["cmake", "--preset", "release"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
-    subprocess.run(["cmake", "--build", "--preset", "release", "--target", "detcd"], cwd=ROOT, check=True)
-    return ROOT / "build" / "release" / "bin" / "detcd"
+    subprocess.run(["cmake", "--build", "--preset", "release", "--target", name], cwd=ROOT, check=True)
+    return ROOT / "build" / "release" / "bin" / name
 
 
 def build_oracle():
@@ -97,6 +97,8 @@ class Member:
     def __init__(self, cluster, name, program, extra, client_port, peer_port):
         self.cluster, self.name, self.program, self.extra = cluster, name, program, extra
         self.client_port, self.peer_port = client_port, peer_port
+        # Where it listens for peers is another place when a proxy stands before it.
+        self.listen_peer_url = f"http://127.0.0.1:{peer_port}"
         self.client_url, self.peer_url = f"http://127.0.0.1:{client_port}", f"http://127.0.0.1:{peer_port}"
         # SHA-1 of the sorted peer URLs and the token, first eight bytes: the id that every etcd computes.
         self.id = int.from_bytes(hashlib.sha1((self.peer_url + TOKEN).encode()).digest()[:8], "big")
@@ -108,7 +110,7 @@ class Member:
         initial = ",".join(f"{m.name}={m.peer_url}" for m in self.cluster.members)
         return [str(self.program), *self.extra, "--name", self.name, "--data-dir", str(self.data),
                 "--listen-client-urls", self.client_url, "--advertise-client-urls", self.client_url,
-                "--listen-peer-urls", self.peer_url, "--initial-advertise-peer-urls", self.peer_url,
+                "--listen-peer-urls", self.listen_peer_url, "--initial-advertise-peer-urls", self.peer_url,
                 "--initial-cluster", initial, "--initial-cluster-token", TOKEN, "--initial-cluster-state", "new"]
 
     def start(self):

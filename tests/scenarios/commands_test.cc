@@ -9,6 +9,7 @@
 #include <sstream>
 
 #include "absl/strings/str_format.h"
+#include "checker/history_file.h"
 
 namespace detcd::scenario {
 namespace {
@@ -110,6 +111,10 @@ TEST(DetcdSimTest, UsageErrorsSayWhatIsWrong) {
       {"diverge /no/such/file", "diverge: A: "},
       {"diverge /no/such/file", "/no/such/file: No such file or directory"},
       {"events", "--seed N or a scenario file"},
+      {"check", "FILES"},
+      {"check /no/such/file", "/no/such/file: No such file or directory"},
+      {"check /", "/: "},
+      {"check " + not_text, not_text + ": at byte 0: "},
       {"zoo --seeds 0", "--seeds"},
       {"zoo --table /no/such/file", "/no/such/file: is no report of zoo"},
       {"zoo", "no git working tree of detcd"},
@@ -182,6 +187,33 @@ TEST(DetcdSimTest, SweepsDoNotDependOnJobs) {
   EXPECT_EQ(one, sweep("3"));
   EXPECT_THAT(one, StartsWith("3 "));
   EXPECT_THAT(one, HasSubstr("\"schema_version\": 2"));
+}
+
+// A put of a=v1 and a read that shows `shown`, as a file.
+std::string RecordedFile(const std::string& name, const std::string& shown) {
+  checker::Operation put{.id = 1, .client = 1, .member = MemberId(1), .outcome = checker::Outcome::kAnswered};
+  put.request = {.kind = checker::OperationKind::kPut, .key = "a", .value = "v1"};
+  put.answer.header_revision = 2;
+  put.end.true_time = Instant{10};
+  checker::Operation get{.id = 2, .client = 2, .member = MemberId(1), .outcome = checker::Outcome::kAnswered};
+  get.request = {.kind = checker::OperationKind::kRange, .key = "a"};
+  get.call.true_time = Instant{20};
+  get.end.true_time = Instant{30};
+  get.answer = {.header_revision = 2, .kvs = {{"a", shown, 2, 2, 1}}, .count = 1};
+  return TempFile(name, checker::EncodeHeader({"127.0.0.1:2379"}, "by hand") + checker::EncodeOperation(put) +
+                            checker::EncodeOperation(get) + checker::EncodeEnd(2, 0));
+}
+
+TEST(DetcdSimTest, CheckJudgesRecordedHistories) {
+  const std::string fine = RecordedFile("fine", "v1");
+  const std::string wrong = RecordedFile("wrong", "v7");
+  const Ended good = Sim("check " + fine);
+  EXPECT_EQ(good.code, 0) << good.text;
+  EXPECT_THAT(good.text, HasSubstr("fine: 2 operations of 2 clients on 1 members: 2 answered"));
+  const Ended bad = Sim("check " + fine + " " + wrong);
+  EXPECT_EQ(bad.code, 1) << bad.text;
+  EXPECT_THAT(bad.text, AllOf(HasSubstr("VIOLATION"), HasSubstr("K5: a wrong answer to a read"), HasSubstr("recorded: by hand"),
+                              HasSubstr("|------|  operation 2 (client 2: range a)"), HasSubstr("data anomaly")));
 }
 
 }  // namespace

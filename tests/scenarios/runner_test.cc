@@ -1,8 +1,10 @@
 #include "scenarios/runner.h"
 
 #include <algorithm>
+#include <map>
 #include <string>
 
+#include "absl/strings/str_format.h"
 #include <google/protobuf/text_format.h>
 #include <gtest/gtest.h>
 
@@ -141,7 +143,8 @@ TEST_P(FaultyWorld, PowerLossTakesMembersDown) {
   ExpectAbsent(result, FaultKind::kCrash);
 }
 
-// Segments of two kilobytes that each hold three values, and syncs that take longer than the load leaves between two.
+// Segments of two kilobytes that each hold three values, and syncs that take longer than the load leaves between two: of
+// ten moments each kind of loss has some.
 TEST_P(FaultyWorld, PowerLossUndoesWhatWasNotSynced) {
   Scenario scenario = Calm(GetParam(), 3);
   for (Operation& operation : *scenario.mutable_operations()) {
@@ -149,12 +152,21 @@ TEST_P(FaultyWorld, PowerLossUndoesWhatWasNotSynced) {
     operation.mutable_put()->set_key("a");
     operation.mutable_put()->set_value_bytes(600);
   }
-  const RunResult result = RunWith(scenario,
-                                   "knobs { wal_segment_bytes: 2048 } disks { sync { min_us: 30000 max_us: 50000 } } "
-                                   "episodes { id: 1 at_ms: 3540 for_ms: 100 crash { members: 1 members: 2 members: 3 survival: NOTHING } }");
-  ExpectBites(result, FaultKind::kSectorLost);
-  ExpectBites(result, FaultKind::kSizeLost);
-  ExpectBites(result, FaultKind::kEntryLost);
+  constexpr FaultKind kKinds[] = {FaultKind::kSectorLost, FaultKind::kSizeLost, FaultKind::kEntryLost};
+  std::map<FaultKind, uint64_t> effective;
+  for (int at_ms = 3500; at_ms < 3600; at_ms += 10) {
+    const RunResult result =
+        RunWith(scenario, absl::StrFormat("knobs { wal_segment_bytes: 2048 } disks { sync { min_us: 30000 max_us: 50000 } } "
+                                          "episodes { id: 1 at_ms: %d for_ms: 100 "
+                                          "crash { members: 1 members: 2 members: 3 survival: NOTHING } }",
+                                          at_ms));
+    EXPECT_EQ(result.verdict, Verdict::kFine) << result.story;
+    for (const FaultKind kind : kKinds) {
+      EXPECT_EQ(result.effects.armed(kind), 1u) << sim::FaultKindName(kind);
+      effective[kind] += result.effects.effective(kind);
+    }
+  }
+  for (const FaultKind kind : kKinds) EXPECT_GT(effective[kind], 0u) << sim::FaultKindName(kind);
 }
 
 TEST_P(FaultyWorld, EndOfAProcessKeepsWhatWasDone) {
@@ -184,11 +196,13 @@ TEST_P(FaultyWorld, SyncStallHoldsTheDisk) {
   ExpectBites(Run("at_ms: 1500 for_ms: 3000 sync_stall { members: 1 members: 2 }"), FaultKind::kSyncStall);
 }
 
-// Whoever leads: one of two targets is another member, and a second request takes the place of the first.
+// Whoever leads: one of two targets is another member, and a second request takes the place of the first. A put that
+// another member passed on meanwhile is dropped by the leader that hands over: its client never hears of it.
 TEST_P(FaultyWorld, TransfersMoveLeadershipUnderLoad) {
   const RunResult result = Run("at_ms: 2500 transfer { to: 1 to: 2 }");
   ExpectBites(result, FaultKind::kTransfer);
-  EXPECT_EQ(result.unknown, 0u);
+  EXPECT_GE(result.leader_changes, 2u);
+  EXPECT_LE(result.unknown, 2u);  // of each client at most the one that was under way
 }
 
 TEST_P(FaultyWorld, DriftChangesAClock) {

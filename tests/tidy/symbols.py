@@ -18,6 +18,7 @@ C_ALLOWED = re.compile(r"""
     (mem(cpy|move|set|cmp|chr|rchr)|bcmp|str(len|cmp|ncmp|chr|ncpy))(_chk)?
   | abort|__assert_fail
   | SHA1|crc32_iscsi|XXH\w+|nghttp2_\w+                       # pure functions of their input; nghttp2 has no I/O of its own
+  | (in|de)flate(Init2_|Reset|End|Bound)?                     # zlib: a state and the bytes handed over
   | __(start|stop)_detcd_probes                              # the probe table
   | __cxa_\w+|__gxx_personality_v0|_Unwind_Resume|__dynamic_cast|__dso_handle|__tls_get_addr
   | _GLOBAL_OFFSET_TABLE_|__stack_chk_fail|__(u|)(div|mod|mul)ti3
