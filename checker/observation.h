@@ -4,6 +4,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <span>
 #include <string>
 #include <string_view>
@@ -21,6 +22,15 @@ struct Moment {
   Instant true_time;
 };
 
+// The members' monotonic clocks at this moment of true time, of running, paused and crashed ones alike.
+class MemberClocks {
+ public:
+  virtual Instant Local(MemberId member) const = 0;
+
+ protected:
+  ~MemberClocks() = default;
+};
+
 // What does not change during a run.
 struct WorldObservation {
   std::vector<MemberId> members;    // all voters
@@ -31,6 +41,7 @@ struct WorldObservation {
   int64_t clock_drift_ppm_max = 0;  // of any member against true time, either way
   LogIndex bootstrap_index;         // every member's log begins with the same entries up to here, from its first start on
   bool clocks_leap = false;         // some clock leaps or freezes: bounds on a member's own clock still hold
+  const MemberClocks* clocks = nullptr;  // outlives the judges; null: leader leases are not judged
 };
 
 enum class Role : uint8_t { kFollower, kPreCandidate, kCandidate, kLeader };
@@ -53,6 +64,11 @@ struct MemberObservation {
   MemberId voted_for;        // 0: nobody in `term`
   Role role = Role::kFollower;
   MemberId leader;           // 0: none known
+  // As leader: it answers reads by its lease while its clock shows less than this. None: not by a lease.
+  std::optional<Instant> lease_end;
+  // As leader that hands its leadership over: to whom, and when it gives that up on its clock.
+  MemberId transfer_target;
+  Instant transfer_give_up;
   LogIndex last_index;
   LogIndex durable_index;    // what it believes to be on its disk
   LogIndex commit_index;
@@ -96,6 +112,7 @@ struct MessageObservation {
   bool reject = false;
   bool transfer = false;   // votes: asked for by the target of a leadership transfer
   uint64_t read = 0;
+  uint64_t round = 0;      // heartbeats: the lease's round asked for or promised for; 0: none
 };
 
 // One key at the end of a run, as a member's store has it.

@@ -8,6 +8,8 @@ Panel::Panel(const WorldObservation& world)
     : world_(world),
       raft_safety_(world, verdict_),
       pre_vote_(world, verdict_),
+      leader_lease_(world, verdict_),
+      leader_transfer_(world, verdict_),
       equal_effects_(world, verdict_),
       revision_order_(verdict_),
       durability_(world, revision_order_, verdict_),
@@ -18,6 +20,8 @@ void Panel::OnMember(const MemberObservation& seen, Moment moment) {
   if (seen.started) revision_order_.OnStarted(seen.member, moment);
   raft_safety_.OnMember(seen, moment);
   pre_vote_.OnMember(seen, moment);
+  if (world_.clocks != nullptr) leader_lease_.OnMember(seen, moment);
+  leader_transfer_.OnMember(seen, moment);
   equal_effects_.OnMember(seen, moment);
   convergence_.OnMember(seen, moment);
 }
@@ -26,10 +30,14 @@ void Panel::OnSent(const MessageObservation& message, Moment moment) {
   if (verdict_.broken()) return;
   raft_safety_.OnSent(message, moment);
   pre_vote_.OnSent(message, moment);
+  if (world_.clocks != nullptr) leader_lease_.OnSent(message, moment);
 }
 
 void Panel::OnDelivered(const MessageObservation& message, Moment moment) {
-  if (!verdict_.broken()) pre_vote_.OnDelivered(message, moment);
+  if (verdict_.broken()) return;
+  pre_vote_.OnDelivered(message, moment);
+  if (world_.clocks != nullptr) leader_lease_.OnDelivered(message, moment);
+  leader_transfer_.OnDelivered(message);
 }
 
 void Panel::OnCommitted(const CommittedEntry& entry, Moment moment) {

@@ -14,6 +14,8 @@
 #include "checker/durability.h"
 #include "checker/equal_effects.h"
 #include "checker/history.h"
+#include "checker/leader_lease.h"
+#include "checker/leader_transfer.h"
 #include "checker/observation.h"
 #include "checker/pre_vote.h"
 #include "checker/raft_safety.h"
@@ -55,6 +57,8 @@ class Panel {
   Verdict verdict_;
   RaftSafety raft_safety_;
   PreVote pre_vote_;
+  LeaderLease leader_lease_;
+  LeaderTransfer leader_transfer_;
   EqualEffects equal_effects_;
   RevisionOrder revision_order_;
   Durability durability_;

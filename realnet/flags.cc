@@ -135,6 +135,8 @@ constexpr FlagRow kFlags[] = {
     {"unsafe-no-fsync", kBool, kNoEffect, "false"},
     {"config-file", kText, kNotBuilt, ""},
     {"version", kBool, kBuilt, "false", "print the version and exit"},
+    {"detcd-lease-reads", kBool, kBuilt, "false",
+     "answer linearizable reads by leader lease; all members must have it, and clocks within 1000 ppm of true time"},
     {"cluster-active-size", kBool, kIgnored, ""},
     {"cluster-remove-delay", kBool, kIgnored, ""},
     {"cluster-sync-interval", kBool, kIgnored, ""},

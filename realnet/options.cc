@@ -11,6 +11,7 @@
 #include <utility>
 
 #include "core/member/cluster_id.h"
+#include "core/raft/leader_lease.h"
 #include "core/wire/url.h"
 #include "realnet/socket_address.h"
 
@@ -256,6 +257,7 @@ absl::StatusOr<Options> MakeOptions(const FlagValues& values, const std::vector<
     options.initial_cluster = Join(rows);
   }
   options.pre_vote = *ParseBool(ValueOf(values, "pre-vote"));
+  options.lease_reads = *ParseBool(ValueOf(values, "detcd-lease-reads"));
   options.grpc.streams_max = static_cast<uint32_t>(*ParseUnsigned(ValueOf(values, "max-concurrent-streams")));
   options.grpc.ping_interval_min = *ParseDuration(ValueOf(values, "grpc-keepalive-min-time"));
   options.grpc.keepalive_interval = *ParseDuration(ValueOf(values, "grpc-keepalive-interval"));
@@ -287,6 +289,12 @@ absl::StatusOr<member::ServerOptions> MakeServerOptions(const Options& options, 
   server.member.heartbeat_interval = options.heartbeat_interval;
   server.member.election_timeout = options.election_timeout;
   server.member.pre_vote = options.pre_vote;
+  server.member.lease_reads = options.lease_reads;
+  if (options.lease_reads) {
+    const std::string trouble =
+        raft::LeaseTrouble(options.election_timeout, options.heartbeat_interval, server.member.clock_drift_ppm_max);
+    if (!trouble.empty()) return FailedPrecondition("--detcd-lease-reads: %s", trouble);
+  }
   server.grpc = options.grpc;
   if (descriptors_max <= kDescriptorReserve) {
     return FailedPrecondition(

@@ -28,6 +28,7 @@ struct Options {
   Duration heartbeat_interval;
   Duration election_timeout;
   bool pre_vote = true;
+  bool lease_reads = false;
   wire::GrpcOptions grpc;
   LogLevel log_level = LogLevel::kInfo;
   std::vector<std::string> no_effect;  // flags given that this release takes and does nothing for

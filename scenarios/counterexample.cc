@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/raft/leader_lease.h"
 
 namespace detcd::scenario {
 namespace {
@@ -19,8 +20,6 @@ using proofs::Weakness;
 constexpr uint32_t kReaders = 6;
 constexpr uint32_t kWriters = 3;
 constexpr uint32_t kClientTimeoutMs = 100;
-constexpr int32_t kHeadStartPpm = 300'000;  // no more than the models' drift
-constexpr uint32_t kTransferSentMs = 5;  // by then the leader has sent what makes the other campaign
 constexpr const char* kKey = "k";
 
 std::string NoteOf(Weakness weakness) {
@@ -55,7 +54,13 @@ class Writer {
     scenario_.mutable_knobs()->set_election_timeout_ms(knobs_.election_timeout_ms);
     scenario_.mutable_knobs()->set_heartbeat_ms(knobs_.election_timeout_ms / 10);
     scenario_.mutable_knobs()->set_client_timeout_ms(kClientTimeoutMs);
+    if (timeline_.weakness != Weakness::kPreVoteInContact) {
+      scenario_.mutable_knobs()->set_lease_reads(true);
+      const int64_t drift_ppm = std::max(timeline_.drift_ppm_max, raft::kClockDriftPpmMax);
+      scenario_.mutable_knobs()->set_lease_drift_ppm(static_cast<uint32_t>(drift_ppm));
+    }
     Clocks();
+    Lead();
     if (timeline_.weakness == Weakness::kPreVoteInContact) {
       Returning();
     } else {
@@ -91,25 +96,26 @@ class Writer {
     return operation;
   }
 
-  // Those of the model; and before its run begins, rates by which the old leader is the first to campaign.
+  // Whoever was the first to lead, the old leader leads long before the model's run begins, with no transfer in its term.
+  void Lead() {
+    const uint32_t at_ms = 3 * knobs_.election_timeout_ms;
+    AddEpisode(at_ms, at_ms).mutable_transfer()->add_to(timeline_.old_leader);
+  }
+
   void Clocks() {
-    const uint32_t led_ms = 3 * knobs_.election_timeout_ms;
     for (uint32_t member = 1; member <= timeline_.members; ++member) {
       if (const int64_t drift_ppm = timeline_.drift_ppm[member - 1]; drift_ppm != 0) {
         ClockSetting& clock = *scenario_.add_clocks();
         clock.set_member(member);
         clock.set_drift_ppm(static_cast<int32_t>(drift_ppm));
       }
-      Drift& drift = *AddEpisode(0, led_ms).mutable_drift();
-      drift.set_member(member);
-      drift.set_drift_ppm(member == timeline_.old_leader ? kHeadStartPpm : -kHeadStartPpm);
     }
   }
 
   // The old leader cut off from what is the model's moment on; reads there, writes elsewhere, until its lease is over.
   void StaleRead() {
     const bool transfer = timeline_.weakness == Weakness::kLeaseThroughTransfer;
-    const uint32_t cut_ms = transfer ? AtMs(Happening::kTransferTried) + kTransferSentMs : AtMs(Happening::kRoundAcknowledged);
+    const uint32_t cut_ms = AtMs(transfer ? Happening::kTransferTried : Happening::kRoundAcknowledged);
     // The run of the model and as much again, so that elections that take longer than the model's are seen to be harmless.
     const uint32_t end_ms = AtMs(Happening::kLeaseChecked) + knobs_.election_timeout_ms;
     const uint32_t clients = kReaders + kWriters;
@@ -120,7 +126,16 @@ class Writer {
     if (timeline_.weakness == Weakness::kNoWaitAfterRestart) {
       AddEpisode(base_ms_ - 3 * knobs_.election_timeout_ms, cut_ms).mutable_partition()->add_group(timeline_.new_leader);
     }
-    AddEpisode(cut_ms, end_ms).mutable_partition()->add_group(timeline_.old_leader);
+    if (transfer) {
+      // What makes the other campaign is still sent.
+      OneWay& unheard = *AddEpisode(cut_ms, end_ms).mutable_one_way();
+      for (uint32_t member = 1; member <= timeline_.members; ++member) {
+        if (member != timeline_.old_leader) unheard.add_from(member);
+      }
+      unheard.add_to(timeline_.old_leader);
+    } else {
+      AddEpisode(cut_ms, end_ms).mutable_partition()->add_group(timeline_.old_leader);
+    }
     if (const auto crash = First(Happening::kCrash)) {
       AddEpisode(AtMs(crash->at), AtMs(Happening::kStart)).mutable_crash()->add_members(crash->member);
     }
@@ -135,8 +150,8 @@ class Writer {
       AddEpisode(at_ms, at_ms).mutable_transfer()->add_to(timeline_.new_leader);
     }
 
-    // A value to be stale; then writes from the cut on and reads from the first write of the model on.
-    AddOperation(kReaders + 1, base_ms_ - knobs_.election_timeout_ms).mutable_put()->set_key(kKey);
+    // A value to be stale, which the new leader has as well; then writes from the cut on and reads from the first write of the model on.
+    AddOperation(kReaders + 1, base_ms_ - 7 * knobs_.election_timeout_ms / 2).mutable_put()->set_key(kKey);
     const uint32_t pace_ms = std::max(1u, knobs_.election_timeout_ms / 20);
     for (uint32_t at_ms = cut_ms; at_ms < end_ms; at_ms += pace_ms) {
       for (uint32_t writer = 1; writer <= kWriters; ++writer) AddOperation(kReaders + writer, at_ms).mutable_put()->set_key(kKey);

@@ -1,6 +1,5 @@
 // A counterexample of checker/proofs as a scenario: the same faults at the same times, for a cluster of the real code.
-// Weakened as the model was, the code is violated by it (for the seeds in which member 1 leads first, and elections draw
-// short timeouts); as it is, it holds.
+// Weakened as the model was, the code is violated by it (for the seeds in which elections draw short timeouts); as it is, it holds.
 #pragma once
 
 #include <cstdint>

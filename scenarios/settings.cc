@@ -7,6 +7,7 @@
 #include <string>
 
 #include "absl/strings/str_format.h"
+#include "core/raft/leader_lease.h"
 #include "scenarios/metrics.h"
 #include "scenarios/operations.h"
 #include "scenarios/runner.h"
@@ -22,6 +23,10 @@ constexpr int32_t kDriftMaxPpm = 500'000;
 constexpr uint32_t kRepetitionsMax = 100'000;
 
 Duration MillisOr(uint32_t ms, uint32_t otherwise) { return Millis(ms != 0 ? ms : otherwise); }
+
+int64_t LeaseDrift(const Knobs& knobs, int64_t drift_ppm_max) {
+  return knobs.lease_drift_ppm() != 0 ? knobs.lease_drift_ppm() : std::max(raft::kClockDriftPpmMax, drift_ppm_max);
+}
 
 Duration Longest(const Law& law) { return MakeDelay(law).max; }
 
@@ -82,6 +87,9 @@ sim::WorldKnobs MakeWorldKnobs(const Scenario& scenario) {
   for (const Episode& episode : scenario.episodes()) {
     world.clock_drift_ppm_max = std::max<int64_t>(world.clock_drift_ppm_max, std::abs(episode.drift().drift_ppm()));
   }
+  world.member.lease_reads = knobs.lease_reads();
+  world.member.clock_drift_ppm_max = LeaseDrift(knobs, world.clock_drift_ppm_max);
+  for (const uint32_t member : knobs.no_lease_reads()) world.no_lease_reads.push_back(member - 1);
   for (const Episode& episode : scenario.episodes()) {
     world.clocks_leap |= episode.has_clock_leap() || episode.has_clock_freeze();
   }
@@ -191,6 +199,7 @@ class Inspector {
       Complain("knobs.wal_segment_bytes", absl::StrFormat("want 0 or at least 1024, got %d", knobs.wal_segment_bytes()));
     }
     Number("knobs.wal_segment_bytes", knobs.wal_segment_bytes(), uint64_t{1} << 30);
+    CheckLeases(knobs, Millis(election), Millis(heartbeat));
     Number("knobs.append_bytes_max", knobs.append_bytes_max(), uint64_t{1} << 30);
     Number("knobs.turn_events_max", knobs.turn_events_max(), 10'000);
     Number("knobs.event_cost_us", knobs.event_cost_us(), 1'000'000);
@@ -199,6 +208,14 @@ class Inspector {
     if (knobs.socket_buffer_bytes() != 0 && knobs.socket_buffer_bytes() < 64) {
       Complain("knobs.socket_buffer_bytes", absl::StrFormat("want 0 or at least 64, got %d", knobs.socket_buffer_bytes()));
     }
+  }
+
+  void CheckLeases(const Knobs& knobs, Duration election_timeout, Duration heartbeat_interval) {
+    if (knobs.no_lease_reads_size() > 0) Members("knobs.no_lease_reads", knobs.no_lease_reads());
+    if (!knobs.lease_reads() || !complaint_.empty()) return;
+    const std::string trouble =
+        raft::LeaseTrouble(election_timeout, heartbeat_interval, LeaseDrift(knobs, kDriftMaxPpm));
+    if (!trouble.empty()) Complain("knobs.lease_reads", trouble);
   }
 
   void CheckEpisode(const std::string& where, const Episode& episode) {

@@ -60,6 +60,7 @@ void KeepMembers(Scenario& scenario, uint32_t members) {
   RemoveIf(*scenario.mutable_expectations(), [&](const Expectation& expected) { return expected.member() > members; });
   if (scenario.has_knobs()) {
     RemoveIf(*scenario.mutable_knobs()->mutable_no_pre_vote_members(), [&](uint32_t member) { return member > members; });
+    RemoveIf(*scenario.mutable_knobs()->mutable_no_lease_reads(), [&](uint32_t member) { return member > members; });
   }
   // Fewer than half may be lost: the highest of them come back.
   while (2 * scenario.lost_members_size() >= static_cast<int>(members) && scenario.lost_members_size() > 0) {
@@ -92,7 +93,10 @@ void RenumberMembers(Scenario& scenario, const std::map<uint32_t, uint32_t>& num
   }
   for (ClockSetting& clock : *scenario.mutable_clocks()) clock.set_member(numbers.at(clock.member()));
   renumber(*scenario.mutable_lost_members());
-  if (scenario.knobs().no_pre_vote_members_size() > 0) renumber(*scenario.mutable_knobs()->mutable_no_pre_vote_members());
+  if (scenario.has_knobs()) {
+    renumber(*scenario.mutable_knobs()->mutable_no_pre_vote_members());
+    renumber(*scenario.mutable_knobs()->mutable_no_lease_reads());
+  }
   for (Expectation& expected : *scenario.mutable_expectations()) {
     if (expected.member() != 0) expected.set_member(numbers.at(expected.member()));
   }

@@ -20,6 +20,7 @@ void DrawKnobs(uint64_t seed, Knobs& knobs) {
   knobs.set_event_cost_us(static_cast<uint32_t>(Pick(random, {0, 0, 10, 200})));
   knobs.set_client_timeout_ms(static_cast<uint32_t>(Pick(random, {300, 1'000, 3'000})));
   knobs.set_socket_buffer_bytes(static_cast<uint32_t>(Pick(random, {0, 512, 4'096})));
+  knobs.set_lease_reads(Piece(seed, "swarm.leases").Chance(1, 2));
 }
 
 void DrawLinks(uint64_t seed, Links& links) {
@@ -75,7 +76,9 @@ void DrawDisks(uint64_t seed, Disks& disks) {
 void DrawClocks(uint64_t seed, uint32_t members, Scenario& scenario) {
   KeyedRandom random = Piece(seed, "swarm.clocks");
   if (random.Chance(1, 3)) return;
-  const uint64_t worst = Pick(random, {200, 5'000, 100'000});
+  uint64_t worst = Pick(random, {200, 5'000, 100'000});
+  // Leases assume what is drawn here, so that windows are wide where clocks are bad.
+  if (scenario.knobs().lease_reads()) worst = Pick(random, {200, 100'000, 300'000});
   for (uint32_t member = 1; member <= members; ++member) {
     ClockSetting& clock = *scenario.add_clocks();
     clock.set_member(member);

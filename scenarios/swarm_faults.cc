@@ -212,6 +212,8 @@ bool AmongThree(const Scenario& scenario) { return scenario.members() >= 3; }
 bool AmongFour(const Scenario& scenario) { return scenario.members() >= 4; }
 bool IsBeyond(const Scenario& scenario) { return scenario.profile() == BEYOND; }
 bool IsNegative(const Scenario& scenario) { return scenario.profile() == NEGATIVE; }
+// Leader leases bear neither.
+bool ClocksMayLeap(const Scenario& scenario) { return !scenario.knobs().lease_reads() || IsNegative(scenario); }
 
 // What a seed turns on and off.
 struct Family {
@@ -239,8 +241,8 @@ constexpr Family kFamilies[] = {
     {OnWire, &EpisodeWriter::WriteBitFlips},
     {Always, &EpisodeWriter::WriteDiskErrors},
     {Always, &EpisodeWriter::WriteFullDisk},
-    {Always, &EpisodeWriter::WriteClockLeap},
-    {Always, &EpisodeWriter::WriteClockFreeze},
+    {ClocksMayLeap, &EpisodeWriter::WriteClockLeap},
+    {ClocksMayLeap, &EpisodeWriter::WriteClockFreeze},
     {OnWire, &EpisodeWriter::WriteWallJump},
     {Always, &EpisodeWriter::WriteSlowProcessor},
     {Always, &EpisodeWriter::WriteCrashLoop},

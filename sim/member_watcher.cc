@@ -5,6 +5,7 @@
 
 #include "core/base/check.h"
 #include "core/base/digest.h"
+#include "core/raft/lease_reads.h"
 
 namespace detcd::sim {
 
@@ -45,6 +46,7 @@ void MemberWatcher::Observe(const member::Member& member, Instant local, bool be
   static_assert(std::variant_size_v<decltype(raft->role)> == 4);  // in the order of checker::Role
   seen_.role = role;
   seen_.leader = leader;
+  if (role == checker::Role::kLeader || seen_.lease_end || !seen_.transfer_target.IsZero()) ShowLeading(*raft);
   seen_.durable_index = raft->log.durable_index();
   seen_.commit_index = raft->commit_index;
   seen_.applied_index = raft->applied_index;
@@ -55,6 +57,17 @@ void MemberWatcher::Observe(const member::Member& member, Instant local, bool be
   kept_term_ = kept_.IsZero() ? Term() : shadow_[kept_.value - 1].term;
   panel.OnMember(seen_, moment);
   if (raft->commit_index.value > committed_.marks.size()) ShowCommitted(raft->log, moment, panel);
+}
+
+void MemberWatcher::ShowLeading(const raft::RaftState& raft) {
+  seen_.lease_end.reset();
+  seen_.transfer_target = MemberId();
+  const auto* leader = std::get_if<raft::Leader>(&raft.role);
+  if (leader == nullptr) return;
+  if (raft.options.lease_reads) seen_.lease_end = raft::LeaseEnd(raft, *leader);
+  if (!leader->transfer) return;
+  seen_.transfer_target = leader->transfer->target;
+  seen_.transfer_give_up = leader->transfer->give_up;
 }
 
 // Equal terms at one index are equal logs up to there (log matching, which F5 judges on what is shown here).
@@ -147,10 +160,12 @@ struct BodyObserver {
     seen.kind = MessageKind::kHeartbeat;
     seen.commit = m.commit;
     seen.read = m.read.value;
+    seen.round = m.round.value;
   }
   void operator()(const raft::HeartbeatResponse& m) {
     seen.kind = MessageKind::kHeartbeatResponse;
     seen.read = m.read.value;
+    seen.round = m.round.value;
   }
   void operator()(const raft::ReadIndexRequest& m) {
     seen.kind = MessageKind::kReadIndex;

@@ -37,6 +37,7 @@ class MemberWatcher {
   Term kept_term() const { return kept_term_; }
 
  private:
+  void ShowLeading(const raft::RaftState& raft);
   void TakeLog(const raft::RaftLog& log);
   void ShowCommitted(const raft::RaftLog& log, checker::Moment moment, checker::Panel& panel);
 

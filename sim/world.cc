@@ -94,7 +94,8 @@ void World::MakeSeats() {
                                                                       .check_quorum = options.check_quorum,
                                                                       .clock_drift_ppm_max = knobs_.clock_drift_ppm_max,
                                                                       .bootstrap_index = LogIndex(knobs_.members),
-                                                                      .clocks_leap = knobs_.clocks_leap});
+                                                                      .clocks_leap = knobs_.clocks_leap,
+                                                                      .clocks = options.lease_reads ? this : nullptr});
   // What every member starts with is committed before anybody runs.
   for (const raft::Entry& entry : member::Member::BootstrapEntries(options)) {
     committed_.marks.push_back(MarkOf(entry));
@@ -105,6 +106,8 @@ void World::MakeSeats() {
     options.name = absl::StrFormat("m%d", e + 1);
     options.client_urls = {Url(e, kClientPortNumber)};
     options.pre_vote = knobs_.member.pre_vote && !knobs_.no_pre_vote.contains(e);
+    const auto& without = knobs_.no_lease_reads;
+    options.lease_reads = knobs_.member.lease_reads && std::find(without.begin(), without.end(), e) == without.end();
     seats_.push_back(std::unique_ptr<Seat>(new Seat{.place = {.fidelity = knobs_.fidelity,
                                                               .endpoint = e,
                                                               .options = options,
@@ -257,6 +260,12 @@ void World::OnPeerSent(const raft::Message& message) {
   universe_.effects().At(static_cast<EndpointId>(leader - ids_.begin())).Effective(FaultKind::kTransfer);
 }
 void World::OnPeerDelivered(const raft::Message& message) { panel_->OnDelivered(Observe(message), Now()); }
+
+Instant World::Local(MemberId member) const {
+  const auto endpoint = std::find(ids_.begin(), ids_.end(), member);
+  CHECK(endpoint != ids_.end());
+  return universe_.clock(static_cast<EndpointId>(endpoint - ids_.begin())).Local(universe_.now());
+}
 
 // --- Clients ---
 

@@ -31,6 +31,7 @@ struct WorldKnobs {
   member::MemberOptions member;          // what all members share: intervals and limits
   Duration client_try_timeout = Seconds(5);
   Duration client_total_timeout = Seconds(15);
+  std::vector<uint32_t> no_lease_reads;  // members, from 0, without `member.lease_reads`
   int64_t clock_drift_ppm_max = 0;       // of any member at any time, for the judges
   bool clocks_leap = false;              // some clock leaps or freezes, for the judges
   bool harmed_may_stop = false;          // a member may stop by itself for what became of its disk
@@ -75,7 +76,7 @@ class ClientTurns final : public TurnListener {
   ClientCalls& calls_;
 };
 
-class World final : private ClientListener, private PeerCutObserver {
+class World final : private ClientListener, private PeerCutObserver, private checker::MemberClocks {
  public:
   explicit World(const WorldKnobs& knobs);
   ~World();
@@ -171,6 +172,8 @@ class World final : private ClientListener, private PeerCutObserver {
   // PeerCutObserver
   void OnPeerSent(const raft::Message& message) override;
   void OnPeerDelivered(const raft::Message& message) override;
+  // checker::MemberClocks
+  Instant Local(MemberId member) const override;
 
   void MakeSeats();
   void MakeClient(uint32_t number, EndpointId endpoint, std::vector<EndpointId> members);

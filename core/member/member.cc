@@ -124,6 +124,8 @@ raft::RaftOptions Member::MakeRaftOptions() const {
           .election_timeout = options_.election_timeout,
           .pre_vote = options_.pre_vote,
           .check_quorum = options_.check_quorum,
+          .lease_reads = options_.lease_reads,
+          .clock_drift_ppm_max = options_.clock_drift_ppm_max,
           .append_bytes_max = OrDefault(options_.append_bytes_max, kAppendBytesMax),
           .appends_in_flight_max = OrDefault(options_.appends_in_flight_max, kAppendsInFlightMax),
           .append_bytes_in_flight_max =

@@ -23,6 +23,7 @@
 #include "core/member/proposals.h"
 #include "core/member/reads.h"
 #include "core/mvcc/store.h"
+#include "core/raft/leader_lease.h"
 #include "core/raft/raft.h"
 #include "core/rpc/backend.h"
 #include "core/wal/wal.h"
@@ -48,6 +49,8 @@ struct MemberOptions {
   Duration election_timeout = Millis(1000);
   bool pre_vote = true;
   bool check_quorum = true;                     // etcd has it always; without it only where its worth is measured
+  bool lease_reads = false;                     // of all members alike (core/raft/lease_reads.h)
+  int64_t clock_drift_ppm_max = raft::kClockDriftPpmMax;  // what leases assume of every member's clock
   uint64_t wal_segment_bytes = 0;               // zero in any of these: the production value of limits.h
   uint64_t append_bytes_max = 0;
   uint64_t appends_in_flight_max = 0;

@@ -2,6 +2,7 @@
 
 #include "core/base/check.h"
 #include "core/base/probe.h"
+#include "core/raft/lease_reads.h"
 #include "core/raft/replication.h"
 #include "core/raft/role.h"
 #include "core/raft/send.h"
@@ -74,6 +75,11 @@ bool MayCampaign(const RaftState& raft) {
 
 void Campaign(RaftState& raft, Instant now, Output& output) {
   CHECK(!std::holds_alternative<Leader>(raft.role));
+  if (IsBoundByPromise(raft, now)) {
+    PROBE("raft.campaign_waits_for_promise");
+    raft.election_due = *raft.promised_until;
+    return;
+  }
   if (!MayCampaign(raft)) {
     RestartElectionTimer(raft, now);
     return;
@@ -117,7 +123,10 @@ void OnVoteRequest(RaftState& raft, const Message& message, const VoteRequest& r
                             (raft.voted_for.IsZero() && raft.LeaderId().IsZero()) ||
                             (request.pre_vote && message.term > raft.term);
   const bool up_to_date = raft.log.IsUpToDate(request.last_term, request.last_index);
-  const bool granted = free_to_vote && up_to_date;
+  // What was promised to a leader of an earlier term binds in this one too.
+  const bool promised = !request.transfer && IsBoundByPromise(raft, now);
+  if (promised) PROBE("raft.vote_refused_promise");
+  const bool granted = free_to_vote && up_to_date && !promised;
   if (free_to_vote && !up_to_date) PROBE("raft.vote_refused_stale_log");
   Emit(*raft.trace, LogLevel::kInfo, kPlace, granted ? "cast vote" : "rejected vote",
        {TraceField::Text("kind", KindName(message)), TraceField::Id("from", message.from.value),

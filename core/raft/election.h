@@ -9,7 +9,8 @@
 namespace detcd::raft {
 
 // The election timer ran out: asks for pre-votes, or for votes where pre-vote is off. A single voter leads
-// once its own vote is durable. Without a vote, or with a committed configuration change not applied yet, only the timer starts over.
+// once its own vote is durable. Without a vote, or with a committed configuration change not applied yet, only the timer
+// starts over; while a promise binds us (lease_reads.h), it waits for the end of that.
 void Campaign(RaftState& raft, Instant now, Output& output);
 
 // `leader` hands its leadership to us: campaigns at once, without pre-vote, since it agrees; its lease does not protect it.

@@ -35,6 +35,8 @@ void CheckRole(const RaftState& raft, const Leader& leader) {
   CHECK(raft.log.TermAt(leader.first_index_of_term) == raft.term);
   CHECK(leader.progress.size() == raft.voters.size());
   if (leader.transfer) CHECK(leader.transfer->target != raft.options.id);
+  if (leader.transfer) CHECK(leader.transfer_tried);
+  if (!raft.options.lease_reads) CHECK(leader.lease_round.IsZero());
   if (leader.transfer) CHECK(raft.voters.Contains(leader.transfer->target));
   for (const auto& [id, progress] : leader.progress) {
     CHECK(raft.voters.Contains(id));
@@ -53,6 +55,7 @@ Marks MarksOf(const RaftState& raft) {
   return {.term = raft.term,
           .voted_for = raft.voted_for,
           .commit_index = raft.commit_index,
+          .promised_until = raft.promised_until,
           .last_index = raft.log.last_index(),
           .leads = std::holds_alternative<Leader>(raft.role)};
 }
@@ -67,6 +70,7 @@ void CheckInvariants(const RaftState& raft) {
   CHECK(log.first_in_memory() <= raft.applied_index + 1);
   CHECK(log.first_in_memory() <= log.durable_index() + 1);
   CHECK(log.last_term() <= raft.term);
+  if (!raft.options.lease_reads) CHECK(!raft.promised_until.has_value());
   CHECK(raft.collected.term <= raft.term);
   CHECK(raft.collected.commit <= raft.commit_index);
   CHECK(raft.election_timeout_drawn >= raft.options.election_timeout);
@@ -78,6 +82,7 @@ void CheckInvariants(const RaftState& raft) {
 void CheckStep(const RaftState& raft, const Marks& before) {
   CHECK(raft.term >= before.term);
   CHECK(raft.commit_index >= before.commit_index);
+  CHECK(raft.promised_until >= before.promised_until);
   if (raft.term == before.term) {
     if (!before.voted_for.IsZero()) CHECK(raft.voted_for == before.voted_for);
     if (before.leads) CHECK(raft.log.last_index() >= before.last_index);

@@ -21,6 +21,7 @@
 #pragma once
 
 #include <cstdint>
+#include <string>
 
 #include "core/base/check.h"
 #include "core/base/time.h"
@@ -50,5 +51,13 @@ constexpr Duration LeaseBound(Duration election_timeout, int64_t drift_ppm) {
   const Duration lease = Nanos(whole * slowest + rest * slowest / fastest) - kClockGranule;
   return lease.nanos > 0 ? lease : Duration{};
 }
+
+// What leases assume of the clocks of all members: rates within this of true time, no leap, no stop. A crystal is within
+// 100 ppm, and NTP slews by up to 500 ppm. Not so: a machine that is suspended, or moved while it runs, whose clock stops.
+inline constexpr int64_t kClockDriftPpmMax = 1'000;
+
+// Why leases are of no use with these settings, in words that name them; empty: they are. A lease that is over before the
+// next round of heartbeats has been sent is over most of the time.
+std::string LeaseTrouble(Duration election_timeout, Duration heartbeat_interval, int64_t drift_ppm);
 
 }  // namespace detcd::raft

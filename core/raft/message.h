@@ -39,6 +39,10 @@ struct HardState {
 // Names one round of reads; unique among the members (its top bits come from the member's id). 0 is no read.
 using ReadId = Strong<struct ReadIdTag>;
 
+// Names a round of heartbeats: the reading of its leader's clock, in nanoseconds, from before it was sent. Nothing but a
+// number to whoever acknowledges it. 0 is no round.
+using RoundId = Strong<struct RoundIdTag>;
+
 // A follower's proposals, forwarded to the leader. Carries no term.
 struct Proposal {
   std::vector<Entry> entries;  // type and data only
@@ -74,13 +78,17 @@ struct VoteResponse {
   bool reject = false;
   friend bool operator==(const VoteResponse&, const VoteResponse&) = default;
 };
+// In both, `round` is carried as raftpb's Index, which etcd neither sets nor reads in these messages: its members neither
+// see a round nor seem to acknowledge one.
 struct Heartbeat {
   LogIndex commit;  // min(match index of the receiver, commit index)
   ReadId read;      // the newest read round waiting for this confirmation; 0: none
+  RoundId round;    // the leader asks for the promise of leader_lease.h; 0: it does not
   friend bool operator==(const Heartbeat&, const Heartbeat&) = default;
 };
 struct HeartbeatResponse {
   ReadId read;
+  RoundId round;    // as asked: we made the promise; 0: we made none
   friend bool operator==(const HeartbeatResponse&, const HeartbeatResponse&) = default;
 };
 // A follower asks the leader for a read index. Carries no term.

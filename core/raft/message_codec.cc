@@ -180,9 +180,10 @@ std::optional<DecodeError> ReadBody(Fields& fields, Body& body) {
       const std::optional<ReadId> read = ReadIdOf(fields.context);
       if (!read.has_value()) return DecodeError::kMalformed;
       if (fields.type == kMsgHeartbeatResp) {
-        body.emplace<HeartbeatResponse>(HeartbeatResponse{.read = *read});
+        body.emplace<HeartbeatResponse>(HeartbeatResponse{.read = *read, .round = RoundId(fields.index)});
       } else {
-        body.emplace<Heartbeat>(Heartbeat{.commit = LogIndex(fields.commit), .read = *read});
+        body.emplace<Heartbeat>(
+            Heartbeat{.commit = LogIndex(fields.commit), .read = *read, .round = RoundId(fields.index)});
       }
       return std::nullopt;
     }
@@ -263,11 +264,18 @@ struct BodyWriter {
   void operator()(const VoteResponse& m) const {
     if (m.reject) writer.VarintField(kReject, 1);
   }
+  void WriteRound(RoundId round) const {
+    if (!round.IsZero()) writer.VarintField(kIndex, round.value);
+  }
   void operator()(const Heartbeat& m) const {
+    WriteRound(m.round);
     writer.VarintField(kCommit, m.commit.value);
     WriteReadContext(m.read);
   }
-  void operator()(const HeartbeatResponse& m) const { WriteReadContext(m.read); }
+  void operator()(const HeartbeatResponse& m) const {
+    WriteRound(m.round);
+    WriteReadContext(m.read);
+  }
   void operator()(const ReadIndexRequest& m) const { WriteReadEntry(m.read); }
   void operator()(const ReadIndexResponse& m) const {
     writer.VarintField(kIndex, m.index.value);

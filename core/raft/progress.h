@@ -14,6 +14,7 @@
 
 #include "core/base/time.h"
 #include "core/base/types.h"
+#include "core/raft/message.h"
 
 namespace detcd::raft {
 
@@ -33,6 +34,7 @@ struct Progress {
   bool fetching = false;         // a LogFetch for it is out
   LogIndex commit_sent;          // highest commit index that the appends on their way will bring there
   uint64_t read_round_acked = 0; // newest read round it confirmed (ReadQueue)
+  RoundId lease_round_acked;     // newest round it made its promise for; 0: it makes none, as far as we know
   std::deque<InFlight> in_flight;  // replicate only; ascending
   uint64_t bytes_in_flight = 0;    // sum over in_flight
 

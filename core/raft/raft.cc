@@ -1,12 +1,15 @@
 #include "core/raft/raft.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "core/base/check.h"
 #include "core/base/probe.h"
 #include "core/raft/election.h"
 #include "core/raft/invariants.h"
+#include "core/raft/leader_lease.h"
+#include "core/raft/lease_reads.h"
 #include "core/raft/read_index.h"
 #include "core/raft/replication.h"
 #include "core/raft/role.h"
@@ -64,6 +67,11 @@ bool ReconcileHigherTerm(RaftState& raft, const Message& message, Instant now, O
     if (!request->transfer && HearsLeader(raft, now)) {
       PROBE("raft.vote_ignored_leader_live");
       TraceIgnored(raft, message, "ignored a vote request: lease is not expired");
+      return false;
+    }
+    if (!request->transfer && IsBoundByPromise(raft, now)) {
+      PROBE("raft.vote_ignored_promise");
+      TraceIgnored(raft, message, "ignored a vote request: no vote was promised");
       return false;
     }
   }
@@ -152,7 +160,7 @@ struct Dispatch {
     if (FollowSender(raft, message, now, output)) OnAppend(raft, message.from, append, output);
   }
   void operator()(Heartbeat& heartbeat) const {
-    if (FollowSender(raft, message, now, output)) OnHeartbeat(raft, message.from, heartbeat, output);
+    if (FollowSender(raft, message, now, output)) OnHeartbeat(raft, message.from, heartbeat, now, output);
   }
   void operator()(AppendResponse& response) const {
     NoteHeard();
@@ -160,11 +168,11 @@ struct Dispatch {
   }
   void operator()(HeartbeatResponse& response) const {
     NoteHeard();
-    OnHeartbeatResponse(raft, message.from, response, output);
+    OnHeartbeatResponse(raft, message.from, response, now, output);
   }
   void operator()(VoteRequest& request) const { OnVoteRequest(raft, message, request, now, output); }
   void operator()(VoteResponse& response) const { OnVoteResponse(raft, message, response, now, output); }
-  void operator()(ReadIndexRequest& request) const { OnReadIndexRequest(raft, message.from, request, output); }
+  void operator()(ReadIndexRequest& request) const { OnReadIndexRequest(raft, message.from, request, now, output); }
   void operator()(ReadIndexResponse& response) const { OnReadIndexResponse(raft, message.from, response, output); }
   void operator()(TransferRequest&) const {
     if (!std::holds_alternative<Leader>(raft.role)) {
@@ -209,6 +217,7 @@ void OnLeaderTimer(RaftState& raft, Leader& leader, Instant now, Output& output)
   }
   if (leader.transfer && now >= leader.transfer->give_up) EndTransfer(raft, leader, "took too long");
   if (now >= leader.heartbeat_due) {
+    if (raft.options.lease_reads) leader.lease_round = RoundId(static_cast<uint64_t>(now.nanos));
     BroadcastHeartbeats(raft, output);
     leader.heartbeat_due = NextOnGrid(leader.heartbeat_due, raft.options.heartbeat_interval, now);
   }
@@ -222,6 +231,11 @@ RaftState MakeRaft(const RaftOptions& options, const HardState& hard_state, Raft
   CHECK(options.heartbeat_interval > Duration());
   CHECK(options.election_timeout >= options.heartbeat_interval * 5);
   CHECK(options.election_timeout.nanos % options.heartbeat_interval.nanos == 0);
+  if (options.lease_reads) {
+    const std::string trouble =
+        LeaseTrouble(options.election_timeout, options.heartbeat_interval, options.clock_drift_ppm_max);
+    CHECK_MSG(trouble.empty(), trouble);
+  }
   CHECK(options.append_bytes_max > 0 && options.appends_in_flight_max > 0 && options.append_bytes_in_flight_max > 0);
   RaftState raft{.options = options,
                  .trace = &trace,
@@ -237,6 +251,8 @@ RaftState MakeRaft(const RaftOptions& options, const HardState& hard_state, Raft
                  .random = random,
                  .collected = hard_state};
   DrawElectionTimeout(raft, now);
+  // What was promised before is forgotten (rule 4 of leader_lease.h). A single voter is nobody else's.
+  if (options.lease_reads && raft.voters.size() > 1) raft.promised_until = now + options.election_timeout;
   CheckInvariants(raft);
   return raft;
 }
@@ -286,10 +302,10 @@ ProposeResult Propose(RaftState& raft, std::vector<Entry> entries, Instant /*now
   return result;
 }
 
-void RequestRead(RaftState& raft, ReadId read, Instant /*now*/, Output& output) {
+void RequestRead(RaftState& raft, ReadId read, Instant now, Output& output) {
   CHECK(!read.IsZero());
   const Marks before = MarksOf(raft);
-  StartRead(raft, read, output);
+  StartRead(raft, read, now, output);
   CheckStep(raft, before);
 }
 

@@ -5,6 +5,7 @@
 
 #include "core/base/limits.h"
 #include "core/base/probe.h"
+#include "core/raft/lease_reads.h"
 #include "core/raft/output.h"
 #include "core/raft/replication.h"
 #include "core/raft/send.h"
@@ -24,8 +25,8 @@ void Answer(RaftState& raft, const ReadQueue::Read& read, Output& output) {
        output);
 }
 
-// A leader's part of a read asked by `asker`. False: there is no room.
-bool AskAsLeader(RaftState& raft, Leader& leader, MemberId asker, ReadId read, Output& output) {
+// A leader's part of a read asked by `asker`, whose question was there at `now`. False: there is no room.
+bool AskAsLeader(RaftState& raft, Leader& leader, MemberId asker, ReadId read, Instant now, Output& output) {
   if (leader.reads.Contains(read)) {
     PROBE("raft.read_asked_twice");
     return true;
@@ -40,6 +41,11 @@ bool AskAsLeader(RaftState& raft, Leader& leader, MemberId asker, ReadId read, O
   }
   const ReadQueue::Read started{.read = read, .asker = asker, .index = raft.commit_index};
   if (raft.voters.size() == 1) {
+    Answer(raft, started, output);
+    return true;
+  }
+  if (HoldsLease(raft, leader, now)) {
+    PROBE("raft.read_by_lease");
     Answer(raft, started, output);
     return true;
   }
@@ -74,9 +80,9 @@ std::optional<ReadQueue::Read> ReadQueue::PopUpTo(uint64_t round) {
   return read;
 }
 
-void StartRead(RaftState& raft, ReadId read, Output& output) {
+void StartRead(RaftState& raft, ReadId read, Instant now, Output& output) {
   if (auto* leader = std::get_if<Leader>(&raft.role)) {
-    if (!AskAsLeader(raft, *leader, raft.options.id, read, output)) output.reads_dropped.push_back(read);
+    if (!AskAsLeader(raft, *leader, raft.options.id, read, now, output)) output.reads_dropped.push_back(read);
     return;
   }
   auto* follower = std::get_if<Follower>(&raft.role);
@@ -120,13 +126,13 @@ void DropReads(RaftState& raft, Output& output) {
   }
 }
 
-void OnReadIndexRequest(RaftState& raft, MemberId from, const ReadIndexRequest& request, Output& output) {
+void OnReadIndexRequest(RaftState& raft, MemberId from, const ReadIndexRequest& request, Instant now, Output& output) {
   auto* leader = std::get_if<Leader>(&raft.role);
   if (leader == nullptr) {
     PROBE("raft.read_request_at_non_leader");
     return;
   }
-  if (!AskAsLeader(raft, *leader, from, request.read, output)) PROBE("raft.read_queue_full");
+  if (!AskAsLeader(raft, *leader, from, request.read, now, output)) PROBE("raft.read_queue_full");
 }
 
 void OnReadIndexResponse(RaftState& raft, MemberId from, const ReadIndexResponse& response, Output& output) {

@@ -1,5 +1,6 @@
 // Linearizable reads without the log (thesis §6.4): the leader notes its commit index, then makes sure that it still
-// led when the read was asked, by a majority of heartbeat answers that were sent after it.
+// led when the read was asked, by a majority of heartbeat answers that were sent after it; or by the lease that it holds
+// (lease_reads.h).
 #pragma once
 
 #include <cstddef>
@@ -49,14 +50,14 @@ class ReadQueue {
 };
 
 // A read of our own (RequestRead), by role.
-void StartRead(RaftState& raft, ReadId read, Output& output);
+void StartRead(RaftState& raft, ReadId read, Instant now, Output& output);
 // The leader has committed its first entry: reads that waited for it begin.
 void StartWaitingReads(RaftState& raft, Output& output);
 // The role or its leader ends: no answer will come to what was asked of it.
 void DropReads(RaftState& raft, Output& output);
 
 // Messages of the current term (requests have none).
-void OnReadIndexRequest(RaftState& raft, MemberId from, const ReadIndexRequest& request, Output& output);
+void OnReadIndexRequest(RaftState& raft, MemberId from, const ReadIndexRequest& request, Instant now, Output& output);
 void OnReadIndexResponse(RaftState& raft, MemberId from, const ReadIndexResponse& response, Output& output);
 // A follower's answer to a heartbeat that carried `read`; only while we lead.
 void OnReadConfirmed(RaftState& raft, MemberId from, ReadId read, Output& output);

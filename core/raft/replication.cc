@@ -5,6 +5,7 @@
 
 #include "core/base/check.h"
 #include "core/base/probe.h"
+#include "core/raft/lease_reads.h"
 #include "core/raft/read_index.h"
 #include "core/raft/role.h"
 #include "core/raft/send.h"
@@ -154,7 +155,8 @@ void BroadcastHeartbeats(RaftState& raft, Output& output) {
   for (const auto& [id, progress] : leader.progress) {
     if (id == raft.options.id) continue;
     // Never above what is known to match: the follower would commit entries that are not ours.
-    Send(raft, id, raft.term, Heartbeat{.commit = std::min(progress.match, raft.commit_index), .read = read},
+    Send(raft, id, raft.term,
+         Heartbeat{.commit = std::min(progress.match, raft.commit_index), .read = read, .round = leader.lease_round},
          Dependency::kTermAndVote, output);
   }
 }
@@ -219,7 +221,7 @@ void OnAppendResponse(RaftState& raft, MemberId from, const AppendResponse& resp
   if (raft.TransferTarget() == from) TellTargetIfCaughtUp(raft, *leader, output);
 }
 
-void OnHeartbeatResponse(RaftState& raft, MemberId from, const HeartbeatResponse& response, Output& output) {
+void OnHeartbeatResponse(RaftState& raft, MemberId from, const HeartbeatResponse& response, Instant now, Output& output) {
   auto* leader = std::get_if<Leader>(&raft.role);
   if (leader == nullptr) return;
   Progress& progress = leader->progress.at(from);
@@ -234,6 +236,7 @@ void OnHeartbeatResponse(RaftState& raft, MemberId from, const HeartbeatResponse
     // An append, empty if need be: where earlier ones were lost, its refusal tells.
     TrySendAppend(raft, from, progress, IfEmpty::kSend, output);
   }
+  OnRoundAcknowledged(raft, progress, response.round, now);
   if (!response.read.IsZero()) OnReadConfirmed(raft, from, response.read, output);
 }
 
@@ -267,7 +270,7 @@ void OnAppend(RaftState& raft, MemberId from, Append& append, Output& output) {
   answer({.index = append.prev_index, .reject = true, .hint_index = hint, .hint_term = *raft.log.TermAt(hint)});
 }
 
-void OnHeartbeat(RaftState& raft, MemberId from, const Heartbeat& heartbeat, Output& output) {
+void OnHeartbeat(RaftState& raft, MemberId from, const Heartbeat& heartbeat, Instant now, Output& output) {
   if (heartbeat.commit <= raft.log.last_index()) {
     CommitUpTo(raft, heartbeat.commit);
   } else {
@@ -277,7 +280,9 @@ void OnHeartbeat(RaftState& raft, MemberId from, const Heartbeat& heartbeat, Out
          {TraceField::Number("commit", heartbeat.commit.value),
           TraceField::Number("last", raft.log.last_index().value)});
   }
-  Send(raft, from, raft.term, HeartbeatResponse{.read = heartbeat.read}, Dependency::kTermAndVote, output);
+  Send(raft, from, raft.term,
+       HeartbeatResponse{.read = heartbeat.read, .round = PromiseFor(raft, heartbeat.round, now)},
+       Dependency::kTermAndVote, output);
 }
 
 }  // namespace detcd::raft

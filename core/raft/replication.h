@@ -18,7 +18,7 @@ void TakeLead(RaftState& raft, Instant now, Output& output);
 bool AppendAsLeader(RaftState& raft, std::vector<Entry> entries, Output& output);
 // What `to` needs next, empty if need be, also while a probe to it waits for its answer.
 void SendNextAppend(RaftState& raft, MemberId to, Output& output);
-// To every follower: min(match, commit) and the newest read that waits. Does not move the heartbeat timer.
+// To every follower: min(match, commit), the newest read that waits, and the lease's round. Does not move the timer.
 void BroadcastHeartbeats(RaftState& raft, Output& output);
 // Our own log is durable up to log.durable_index().
 void OnOwnDurable(RaftState& raft, Output& output);
@@ -27,11 +27,11 @@ void OnFetched(RaftState& raft, MemberId follower, std::vector<Entry> entries, O
 
 // Messages of the current term to the leader.
 void OnAppendResponse(RaftState& raft, MemberId from, const AppendResponse& response, Output& output);
-void OnHeartbeatResponse(RaftState& raft, MemberId from, const HeartbeatResponse& response, Output& output);
+void OnHeartbeatResponse(RaftState& raft, MemberId from, const HeartbeatResponse& response, Instant now, Output& output);
 
 // --- follower ------------------------------------------------------------------------------------------------------
 // Messages of the current term from the leader that we follow.
 void OnAppend(RaftState& raft, MemberId from, Append& append, Output& output);
-void OnHeartbeat(RaftState& raft, MemberId from, const Heartbeat& heartbeat, Output& output);
+void OnHeartbeat(RaftState& raft, MemberId from, const Heartbeat& heartbeat, Instant now, Output& output);
 
 }  // namespace detcd::raft

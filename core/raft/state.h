@@ -27,6 +27,8 @@ struct RaftOptions {
   Duration election_timeout;     // T: a multiple of the heartbeat interval, at least 5 of them
   bool pre_vote = true;
   bool check_quorum = true;
+  bool lease_reads = false;           // make the voters' promise, and answer reads by lease (leader_lease.h)
+  int64_t clock_drift_ppm_max = 0;    // what leases assume of every member's clock
   uint64_t append_bytes_max = 0;      // entry bytes in one append
   uint64_t appends_in_flight_max = 0; // per follower in replicate state
   uint64_t append_bytes_in_flight_max = 0;  // and their entry bytes; the last append may pass it
@@ -59,6 +61,8 @@ struct Leader {
   LogIndex first_index_of_term;           // the empty entry: reads wait until it is committed (thesis 6.4)
   Instant heartbeat_due;
   Instant quorum_check_due;
+  RoundId lease_round;                    // newest round of heartbeats, which later ones for reads carry as well; 0: none
+  bool transfer_tried = false;            // in this term: no lease any more
   uint64_t uncommitted_bytes = 0;         // entry data in (commit_index, last_index] proposed in this term
   std::optional<Transfer> transfer;       // while set no proposal is taken: the target must catch up, and stay so
 };
@@ -76,6 +80,9 @@ struct RaftState {
   std::variant<Follower, PreCandidate, Candidate, Leader> role;
 
   Instant election_due;      // when a follower or candidate campaigns (again)
+  // No vote and no candidacy of ours before this time, but for a transfer: the promise that lets a leader answer reads by
+  // its lease. Outlives terms, leaders and roles; never moves back.
+  std::optional<Instant> promised_until;
   Duration election_timeout_drawn;  // in [T, 2T - tick], new for each term and role change
   KeyedRandom random;
   HardState collected;       // what Collect handed over last

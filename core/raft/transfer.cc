@@ -38,6 +38,8 @@ void StartTransfer(RaftState& raft, MemberId target, Instant now, Output& output
     PROBE("raft.transfer_to_the_leader");
     return;
   }
+  // Its election is past what others promised us, from now on and whenever the word to begin it arrives.
+  leader.transfer_tried = true;
   leader.transfer = Leader::Transfer{.target = target, .give_up = now + raft.options.election_timeout};
   TraceTransfer(raft, target, "starts to transfer leadership", "asked to");
   if (HasAllEntries(raft, leader, target)) {

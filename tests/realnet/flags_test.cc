@@ -287,5 +287,25 @@ TEST(OptionsTest, EveryMemberComesToTheSameCluster) {
   EXPECT_NE(a->member.id, b->member.id);
 }
 
+TEST(OptionsTest, LeaderLeasesAreOffUnlessAskedFor) {
+  for (const bool asked : {false, true}) {
+    FlagValues values = {{"name", "m1"}, {"initial-cluster", "m1=http://localhost:2380"}};
+    if (asked) values["detcd-lease-reads"] = "true";
+    const absl::StatusOr<Options> options = MakeOptions(values, {});
+    ASSERT_TRUE(options.ok()) << options.status();
+    EXPECT_EQ(options->lease_reads, asked);
+    const absl::StatusOr<member::ServerOptions> server = MakeServerOptions(*options, true, 10'000);
+    ASSERT_TRUE(server.ok()) << server.status();
+    EXPECT_EQ(server->member.lease_reads, asked);
+  }
+}
+
+TEST(OptionsTest, LeaderLeasesThatAreOfNoUseAreRefusedByName) {
+  Options options = *MakeOptions({{"name", "m1"}, {"detcd-lease-reads", "true"}}, {});
+  options.heartbeat_interval = options.election_timeout;
+  EXPECT_THAT(MakeServerOptions(options, true, 10'000).status().message(),
+              HasSubstr("--detcd-lease-reads: leader leases: with an election timeout of 1000000 us"));
+}
+
 }  // namespace
 }  // namespace detcd::realnet

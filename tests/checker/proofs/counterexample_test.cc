@@ -44,7 +44,7 @@ TEST(CounterexampleTest, EachScenarioCanBeRunAndSaysWhatItIsAbout) {
   }
 }
 
-// The code as it is answers no read by a lease: each is fine, and its faults do happen.
+// Where the model is about leases, the code as it is answers reads by them, within its rules: each is fine.
 TEST(CounterexampleTest, OnTheRealCodeEachHolds) {
   for (const auto& [name, timeline] : Timelines()) {
     for (uint64_t seed = 1; seed <= 3; ++seed) {

@@ -39,8 +39,8 @@ Message AnyMessage() {
       break;
     case 3: m.body = VoteRequest{AnyBool(), LogIndex(AnyNumber()), Term(AnyNumber()), AnyBool()}; break;
     case 4: m.body = VoteResponse{AnyBool(), AnyBool()}; break;
-    case 5: m.body = Heartbeat{LogIndex(AnyNumber()), ReadId(AnyNumber())}; break;
-    case 6: m.body = HeartbeatResponse{ReadId(AnyNumber())}; break;
+    case 5: m.body = Heartbeat{LogIndex(AnyNumber()), ReadId(AnyNumber()), RoundId(AnyNumber())}; break;
+    case 6: m.body = HeartbeatResponse{ReadId(AnyNumber()), RoundId(AnyNumber())}; break;
     case 7: m.body = ReadIndexRequest{ReadId(NotZero())}; break;
     case 8: m.body = TransferRequest{}; break;
     case 9: m.body = TimeoutNow{}; break;
@@ -140,6 +140,15 @@ TEST(MessageCodecTest, AHeartbeatHasItsCommitAlsoWhenZeroAndAContextOnlyForReads
   EXPECT_FALSE(Parse(Encode(plain)).has_context());
   const Message read{.from = MemberId(1), .to = MemberId(2), .term = Term(3), .body = Heartbeat{.read = ReadId(258)}};
   EXPECT_EQ(Parse(Encode(read)).context(), std::string("\0\0\0\0\0\0\1\2", 8));
+}
+
+TEST(MessageCodecTest, ARoundIsAnIndexAndAbsentWhenThereIsNone) {
+  for (const Body& without : {Body(Heartbeat{}), Body(HeartbeatResponse{})}) {
+    EXPECT_FALSE(Parse(Encode({.from = MemberId(1), .to = MemberId(2), .term = Term(3), .body = without})).has_index());
+  }
+  for (const Body& with : {Body(Heartbeat{.round = RoundId(7)}), Body(HeartbeatResponse{.round = RoundId(7)})}) {
+    EXPECT_EQ(Parse(Encode({.from = MemberId(1), .to = MemberId(2), .term = Term(3), .body = with})).index(), 7u);
+  }
 }
 
 TEST(MessageCodecTest, ProposalsAndReadsCarryDataOnly) {
