@@ -1,5 +1,5 @@
-// Scenarios about a rule: each says in its note what is expected and why, and holds under its own seed and others, with
-// messages and with bytes.
+// The scenarios of scenarios/election, each about a rule: it says in its note what is expected and why, and holds under
+// several seeds, with messages and with bytes.
 #include <filesystem>
 #include <fstream>
 #include <set>
@@ -18,12 +18,8 @@ constexpr uint64_t kWireSeeds = 2;
 
 std::vector<std::string> Files() {
   std::set<std::string> files;
-  for (const char* folder : {"/election", "/leader_lease"}) {
-    const std::string path = std::string(DETCD_SCENARIOS) + folder;
-    if (!std::filesystem::exists(path)) continue;
-    for (const auto& entry : std::filesystem::directory_iterator(path)) {
-      if (entry.path().extension() == ".scenario") files.insert(entry.path().string());
-    }
+  for (const auto& entry : std::filesystem::directory_iterator(std::string(DETCD_SCENARIOS) + "/election")) {
+    if (entry.path().extension() == ".scenario") files.insert(entry.path().string());
   }
   return {files.begin(), files.end()};
 }
