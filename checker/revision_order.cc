@@ -259,8 +259,9 @@ void RevisionOrder::JudgeCompaction(Record& record) {
   Settle(record, 2 * operation.answer.header_revision + 1);
 }
 
-// Of the state of one member. A stored result may have been made at its own compaction, before which another one was the
-// last.
+// Of the state of one member, at some moment between the call and the answer, whose header may be younger: what was
+// compacted then is bounded by the revision hashed only. A stored result may have been made at its own compaction, before
+// which another one was the last.
 void RevisionOrder::JudgeHash(Record& record) {
   const Operation& operation = record.operation;
   const Answer& answer = operation.answer;
@@ -278,7 +279,7 @@ void RevisionOrder::JudgeHash(Record& record) {
   const bool known = compacted == -1 || compactions_.contains(compacted);
   const auto stored = compactions_.find(hashed);
   const bool is_stored = stored != compactions_.end() && made_[stored->second].compacted == compacted;
-  if (!known || (!is_stored && (compacted < model_.CompactedBefore(revision) || compacted > hashed))) {
+  if (!known || (!is_stored && (compacted < model_.CompactedBefore(hashed) || compacted > hashed))) {
     Broken("H2", "a hash with a wrong compaction revision", record,
            absl::StrFormat("at revision %d has compaction revision %d while %d is the last", revision, compacted,
                            model_.compact_revision()));

@@ -429,6 +429,18 @@ TEST_F(StoryTest, H2_AHashKnowsTheCompactionsBeforeItsRevision) {
   EXPECT_EQ(Broken(), "H2");
 }
 
+// The header is written with the answer: what was applied since the state was looked at shows in it, and not in the hash.
+TEST_F(StoryTest, H2_AHashMayBeOlderThanItsHeader) {
+  DoPut("a", 2);
+  Request hash{.kind = OperationKind::kHashKv};
+  hash.revision = 2;
+  const uint64_t id = Call(hash);
+  Do(Compact(1), {.header_revision = 2});
+  DoPut("a", 3);
+  End(id, {.header_revision = 3, .hash = judge_.model().Hash(2, -1), .compact_revision = -1, .hash_revision = 2});
+  EXPECT_EQ(Broken(), "");
+}
+
 // A hash that was made while its own compaction ran is kept, with the compaction before it.
 TEST_F(StoryTest, H2_AStoredHashMayBeOfBefore) {
   DoPut("a", 2);
