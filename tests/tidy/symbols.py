@@ -38,7 +38,7 @@ CXX_BANNED = re.compile(r"""
 EXEMPT = [
     (r"^check\.cc\.o$", r"^(fprintf|__fprintf_chk|stderr|fwrite|fputs|fputc)$", "the last words of a failed CHECK, before abort"),
     (r"^runner\.cc\.o$", r"^(fprintf|__fprintf_chk|stderr|fputs|fwrite)$", "where a failed CHECK was in the run, before abort"),
-    (r"^scenario_text\.cc\.o$", r"^(pthread_once|__once_proxy)$", "inline code of protobuf's descriptors: built once, by name"),
+    (r"^(scenario_text|shrink_details)\.cc\.o$", r"^(pthread_once|__once_proxy)$", "inline code of protobuf's descriptors: built once, by name"),
     (r"^http1_parser\.cc\.o$", r"^(pthread_mutex_(un)?lock|strerror_r|__xpg_strerror_r|snprintf|__snprintf_chk)$",
      "inline code of Boost.Beast's error categories: no error text is asked for, no lock taken on our paths"),
 ]
