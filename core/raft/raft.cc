@@ -250,6 +250,13 @@ RaftState MakeRaft(const RaftOptions& options, const HardState& hard_state, Raft
                  .election_timeout_drawn = options.election_timeout,
                  .random = random,
                  .collected = hard_state};
+  // A crash may keep the entries of a batch and take the hard state behind them. Who wrote an entry of a term was in that
+  // term, and without the state its vote there was not durable, so it was never said.
+  if (raft.log.last_term() > raft.term) {
+    PROBE("raft.term_from_log");
+    raft.term = raft.log.last_term();
+    raft.voted_for = MemberId();
+  }
   DrawElectionTimeout(raft, now);
   // What was promised before is forgotten (rule 4 of leader_lease.h). A single voter is nobody else's.
   if (options.lease_reads && raft.voters.size() > 1) raft.promised_until = now + options.election_timeout;

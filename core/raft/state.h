@@ -93,8 +93,8 @@ struct RaftState {
   MemberId TransferTarget() const;
 };
 
-// A raft after recovery or bootstrap: follower of nobody at `hard_state.term`, with the given log. It campaigns after
-// one drawn election timeout from `now`.
+// A raft after recovery or bootstrap: follower of nobody at `hard_state.term`, or at the term of the log's last entry where
+// that is later, with the given log. It campaigns after one drawn election timeout from `now`.
 RaftState MakeRaft(const RaftOptions& options, const HardState& hard_state, RaftLog log, LogIndex applied_index,
                    VoterSet voters, KeyedRandom random, Trace& trace, Instant now);
 

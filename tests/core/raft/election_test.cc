@@ -254,6 +254,22 @@ TEST(ElectionTest, ACommittedConfChangeMustBeAppliedBeforeACampaign) {
   EXPECT_EQ(raft.term, Term(2));
 }
 
+// A crash kept the entry and took the hard state behind it.
+TEST(ElectionTest, TheTermIsNeverBelowThatOfTheLog) {
+  NullTrace trace;
+  RaftLog log;
+  log.Recover({{.term = Term(1), .index = LogIndex(1)}, {.term = Term(3), .index = LogIndex(2)}});
+  const HardState durable{.term = Term(2), .vote = MemberId(2), .commit = LogIndex(1)};
+  RaftState raft = MakeRaft(HarnessOptions(), durable, std::move(log), LogIndex(0),
+                            VoterSet({MemberId(1), MemberId(2), MemberId(3)}), KeyedRandom(1, "raft"), trace, Instant());
+  EXPECT_EQ(raft.term, Term(3));
+  EXPECT_EQ(raft.voted_for, MemberId());
+  Output output;
+  Collect(raft, output);  // and the disk learns of it before anybody else does
+  EXPECT_EQ(output.hard_state, (HardState{.term = Term(3), .commit = LogIndex(1)}));
+  EXPECT_TRUE(output.must_sync);
+}
+
 TEST(ElectionTest, AMemberWithoutAVoteDoesNotCampaign) {
   NullTrace trace;
   RaftState raft = MakeRaft(HarnessOptions(), {}, RaftLog(), LogIndex(0), VoterSet({MemberId(2)}),
