@@ -261,9 +261,11 @@ class Run final : private EpisodeListener {
     if (!result.violation.has_value()) return result;
     result.verdict = result.violation->property == "convergence" ? Verdict::kNotLive : Verdict::kViolation;
     result.story = checker::Tell(*result.violation, world_.history()) + Story(*result.violation);
-    const checker::Opinion opinion = checker::Classify(*result.violation, world_.history());
-    if (opinion.triage == checker::Triage::kDisagreement) result.verdict = Verdict::kUndetermined;
-    if (!opinion.sentence.empty()) result.story += "second opinion: " + opinion.sentence + "\n";
+    if (options_.second_opinion) {
+      const checker::Opinion opinion = checker::Classify(*result.violation, world_.history());
+      if (opinion.triage == checker::Triage::kDisagreement) result.verdict = Verdict::kUndetermined;
+      if (!opinion.sentence.empty()) result.story += "second opinion: " + opinion.sentence + "\n";
+    }
     result.story += "\n" + world_.Describe();
     return result;
   }

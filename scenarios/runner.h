@@ -31,6 +31,7 @@ struct RunOptions {
   StoryDepth story = StoryDepth::kShort;
   std::function<void(const sim::EventRecord&)> event; // hears each event before it is handled; empty: none, at no cost
   std::optional<Window> measure = {};                 // fills in RunResult::measured of this window
+  bool second_opinion = true;                         // on a violation of linearizability; seconds at most (checker/triage.h)
 };
 
 // What became of a run; the numbers are the exit codes of the command line.
