@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <map>
 #include <optional>
 #include <set>
@@ -52,34 +53,38 @@ ApiError CheckOp(const RequestOp& op, size_t ops_max) {
   return ApiError::kKeyNotFound;
 }
 
-// The deleted ranges of a branch, as etcd's duplicate check sees them: one key, or [key, end). The end 0x00 is taken as
-// it stands here, so an open-ended delete is an empty range and clashes with nothing.
+// The deleted keys of a branch, as etcd's duplicate check sees them: one key, or [key, end). The end 0x00 is taken as it
+// stands here, so an open-ended delete is an empty range and clashes with nothing. Nested transactions bring tens of
+// thousands of ranges into one request, so ranges that meet become one, and a key is found without a scan.
 class DeletedRanges {
  public:
   void Add(const etcdserverpb::DeleteRangeRequest& request) {
     if (request.range_end().empty()) {
       keys_.insert(request.key());
     } else if (request.key() < request.range_end()) {
-      std::string_view& end = ends_.try_emplace(request.key(), request.range_end()).first->second;
-      end = std::max<std::string_view>(end, request.range_end());
+      AddRange(request.key(), request.range_end());
     }
   }
   void AddAll(const DeletedRanges& other) {
     keys_.insert(other.keys_.begin(), other.keys_.end());
-    for (const auto& [start, end] : other.ends_) {
-      std::string_view& own = ends_.try_emplace(start, end).first->second;
-      own = std::max(own, end);
-    }
+    for (const auto& [start, end] : other.ends_) AddRange(start, end);
   }
   bool Contains(std::string_view key) const {
     if (keys_.contains(key)) return true;
     const auto after = ends_.upper_bound(key);
-    return std::any_of(ends_.begin(), after, [&](const auto& range) { return key < range.second; });
+    return after != ends_.begin() && key < std::prev(after)->second;
   }
 
  private:
+  void AddRange(std::string_view start, std::string_view end) {
+    auto next = ends_.upper_bound(start);
+    if (next != ends_.begin() && std::prev(next)->second >= start) start = (--next)->first;
+    for (; next != ends_.end() && next->first <= end; next = ends_.erase(next)) end = std::max(end, next->second);
+    ends_.emplace_hint(next, start, end);
+  }
+
   std::set<std::string_view> keys_;
-  std::map<std::string_view, std::string_view> ends_;  // by start; at most kTxnOpsMax of a level, so they are scanned
+  std::map<std::string_view, std::string_view> ends_;  // by start; no two meet
 };
 
 struct Touched {

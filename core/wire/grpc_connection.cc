@@ -3,6 +3,7 @@
 #include <google/protobuf/message.h>
 
 #include <algorithm>
+#include <limits>
 #include <span>
 #include <utility>
 
@@ -20,7 +21,7 @@ using rpc::StatusCode;
 
 constexpr size_t kArenaBlockBytes = 8'192;
 constexpr size_t kKeepBytes = 16'384;         // of a buffer, when its call goes back to the free list
-constexpr size_t kReceiveSliceBytes = 8'192;  // no more than 910 frames
+constexpr size_t kReceiveSliceBytes = 4'096;  // no more than 455 frames
 constexpr size_t kFreeCallsMax = 256;         // per connection
 constexpr std::string_view kContentType = "application/grpc";
 
@@ -47,14 +48,16 @@ google::protobuf::ArenaOptions OptionsWith(char* block) {
 constexpr uint64_t kDeadlineToken = 0;
 constexpr uint64_t kWatchToken = 1;
 
-// etcd hands a zero to its gRPC library as `not set`.
+// etcd hands a zero to its gRPC library as `not set`. Lengths are capped so that adding one to an instant never overflows.
 GrpcOptions WithDefaults(GrpcOptions options) {
+  if (options.streams_max == 0) options.streams_max = std::numeric_limits<uint32_t>::max();
   if (options.ping_interval_min <= Duration{}) options.ping_interval_min = kPingIntervalDefault;
   if (options.keepalive_interval <= Duration{} || options.keepalive_timeout <= Duration{}) {
     options.keepalive_interval = kKeepaliveInterval;
     options.keepalive_timeout = kKeepaliveTimeout;
   }
-  options.keepalive_interval = std::max(options.keepalive_interval, kKeepaliveIntervalMin);
+  options.keepalive_interval = std::clamp(options.keepalive_interval, kKeepaliveIntervalMin, kTimeoutMax);
+  options.keepalive_timeout = std::min(options.keepalive_timeout, kTimeoutMax);
   return options;
 }
 
@@ -473,7 +476,7 @@ void GrpcConnection::OnData(std::string_view bytes) {
   last_read_ = shared_.clock.Now();
   pinged_at_.reset();
   // In slices: who is expelled by what is in one is heard no further, and the library, which gives up without a word at
-  // 1,000 acknowledgements owed, owes fewer than that.
+  // 1,000 acknowledgements owed, owes fewer than that (those of a slice, and what the guard let pass before it).
   while (!bytes.empty() && !expelled_) {
     const std::string_view slice = bytes.substr(0, kReceiveSliceBytes);
     bytes.remove_prefix(slice.size());

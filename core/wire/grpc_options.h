@@ -1,5 +1,5 @@
-// What an operator may set about client connections (flags of the same names; a zero of a duration means the default of
-// etcd's gRPC library, as in etcd).
+// What an operator may set about client connections (flags of the same names; a zero of the first four means the default
+// of etcd's gRPC library, as in etcd).
 #pragma once
 
 #include <cstddef>

@@ -16,18 +16,6 @@ PEER_URL, CLIENT_URL = "http://127.0.0.1:1", "http://127.0.0.1:2"
 ALL_ENTRIES_FROM = 10_000  # sequences in which every entry of the table must be met
 
 
-def find_driver(server):
-    """detcd-differential of the preset that `server` is from, else of any; builds it when there is none."""
-    folders = [Path(server).parent] + [harness.ROOT / "build" / preset / "bin" for preset in ("release", "sim", "dev")]
-    for folder in folders:
-        if (folder / "detcd-differential").exists():
-            return folder / "detcd-differential"
-    preset = next((p for p in ("release", "sim", "dev") if (harness.ROOT / "build" / p / "build.ninja").exists()), "release")
-    subprocess.run(["cmake", "--preset", preset], cwd=harness.ROOT, check=True, stdout=subprocess.DEVNULL)
-    subprocess.run(["cmake", "--build", "--preset", preset, "--target", "detcd-differential"], cwd=harness.ROOT, check=True)
-    return harness.ROOT / "build" / preset / "bin" / "detcd-differential"
-
-
 class Alike(harness.Member):
     """A member that says of itself what every other one here says."""
 
@@ -78,7 +66,7 @@ def compare(server, etcd, first, count, jobs=1):
     """Runs `count` sequences. A line of numbers; a Failure when anything differed that is not in the table."""
     if etcd is None:
         raise harness.Skip("needs Go, to build etcd")
-    driver = find_driver(server)
+    driver = harness.find_program("detcd-differential", beside=server)
     starts = [first + count * job // jobs for job in range(jobs + 1)]
     with ThreadPoolExecutor(jobs) as pool:
         runs = [pool.submit(drive, driver, etcd, server, begin, end - begin) for begin, end in zip(starts, starts[1:]) if end > begin]

@@ -55,15 +55,18 @@ def expect(condition, text):
         raise Failure(text)
 
 
-def find_program(name):
-    """A program of the release preset, else of sim or dev; builds it in release when there is none."""
-    for preset in ("release", "sim", "dev"):
-        path = ROOT / "build" / preset / "bin" / name
-        if path.exists():
-            return path
-    subprocess.run(["cmake", "--preset", "release"], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
-    subprocess.run(["cmake", "--build", "--preset", "release", "--target", name], cwd=ROOT, check=True)
-    return ROOT / "build" / "release" / "bin" / name
+def find_program(name, beside=None):
+    """A program that lies beside the program `beside`, else of the release preset, else of sim or dev. When there is none
+    it is built, in the first of them that was built before."""
+    presets = ("release", "sim", "dev")
+    folders = [ROOT / "build" / preset / "bin" for preset in presets]
+    for folder in [Path(beside).parent, *folders] if beside else folders:
+        if (folder / name).exists():
+            return folder / name
+    preset = next((p for p in presets if (ROOT / "build" / p / "build.ninja").exists()), "release")
+    subprocess.run(["cmake", "--preset", preset], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
+    subprocess.run(["cmake", "--build", "--preset", preset, "--target", name], cwd=ROOT, check=True)
+    return ROOT / "build" / preset / "bin" / name
 
 
 def build_oracle():

@@ -93,6 +93,60 @@ TEST(TxnCheckTest, DuplicateKeys) {
   }
 }
 
+TEST(TxnCheckTest, DeletedRangesThatMeetAreOne) {
+  const std::string apart = Success(Delete("b", "d")) + Success(Delete("f", "h")) + Success(Delete("k", "m"));
+  const std::vector<std::pair<std::string, std::string>> rows = {
+      // what is deleted beside `apart`, and then of a..n what may still be put
+      {"", "adehijmn"},
+      {Success(Delete("d", "f")), "ahijmn"},
+      {Success(Delete("c", "e")), "aehijmn"},
+      {Success(Delete("a", "b")), "dehijmn"},
+      {Success(Delete("a", "l")), "mn"},
+      {Success(Delete("bb", "c")), "adehijmn"},
+      {Success(Delete("h", "k")), "ademn"},
+      {Success(Txn(Success(Delete("g", "i")) + Failure(Delete("a", "c")))), "deijmn"},
+  };
+  for (const auto& [more, free] : rows) {
+    for (char key = 'a'; key <= 'n'; ++key) {
+      const bool good = free.find(key) != std::string::npos;
+      for (const std::string& text : {apart + more, more + apart}) {
+        EXPECT_EQ(Check(text + Success(Put({key}))), good ? ApiError::kOk : ApiError::kDuplicateKey) << key << text;
+      }
+    }
+  }
+}
+
+// 25,000 ranges and as many puts in 2 MB: a look at every range for each put would take seconds, in which nobody
+// is served and no heartbeat leaves.
+TEST(TxnCheckTest, ManyNestedRangesAreNotScannedForEachPut) {
+  constexpr size_t kEach = 37;
+  size_t number = 0;
+  const auto nested = [&](auto fill) {
+    TxnRequest outer;
+    for (size_t i = 0; i < kEach; ++i) {
+      TxnRequest& inner = *outer.add_success()->mutable_request_txn();
+      for (size_t k = 0; k < kEach; ++k, ++number) {
+        const std::string key = std::to_string(1'000'000 + number);
+        fill(*inner.add_success(), key);
+      }
+    }
+    return outer;
+  };
+  TxnRequest request;
+  for (int i = 0; i < 18; ++i) {
+    *request.add_success()->mutable_request_txn() = nested([](auto& op, const std::string& key) {
+      op.mutable_request_delete_range()->set_key(key);
+      op.mutable_request_delete_range()->set_range_end(key + "5");
+    });
+  }
+  for (int i = 0; i < 18; ++i) {
+    *request.add_success()->mutable_request_txn() =
+        nested([](auto& op, const std::string& key) { op.mutable_request_put()->set_key(key); });
+  }
+  EXPECT_LE(request.ByteSizeLong(), kReceiveBytesMax);
+  EXPECT_EQ(CheckTxn(request, kTxnOpsMax), ApiError::kOk);
+}
+
 TEST(TxnCheckTest, OperationsAreLimitedWithWhatParentsLeaveOver) {
   auto flat = [](size_t compares, size_t success, size_t failure) {
     TxnRequest request;

@@ -103,6 +103,20 @@ TEST(GrpcKeepaliveTest, ClientWithoutPrefaceOrSettingsIsCut) {
   EXPECT_FALSE(good.ended);
 }
 
+// The largest that --grpc-keepalive-interval takes, which is how operators say `never`.
+TEST(GrpcKeepaliveTest, LongestIntervalIsNoOverflow) {
+  GrpcWorld world({.keepalive_interval = Nanos(std::numeric_limits<int64_t>::max()),
+                   .keepalive_timeout = Nanos(std::numeric_limits<int64_t>::max())});
+  world.clock.Advance(Seconds(1));
+  auto& raw = world.AddRaw();
+  raw.Write(Hello());
+  world.Run();
+  world.clock.Advance(Seconds(1'000'000));
+  world.Run();
+  EXPECT_EQ(CountOf(Decode(raw.received), FrameType::kPing), 0u);
+  EXPECT_FALSE(raw.ended);
+}
+
 // etcd#8905, jetcd#1041: clients that ping faster than --grpc-keepalive-min-time are told `too_many_pings`.
 TEST(GrpcKeepaliveTest, MinTimeIsTheFlagsWithOpenCallsAndTwoHoursWithout) {
   for (const bool with_call : {true, false}) {
@@ -144,12 +158,14 @@ TEST(GrpcStreamsMaxTest, IsAnnouncedAndKept) {
   EXPECT_EQ(world.service.calls.size(), 3u);
 }
 
-TEST(GrpcStreamsMaxTest, OfZeroServesNothing) {
+// As in etcd 3.7.3, whose SETTINGS hold no MAX_CONCURRENT_STREAMS then.
+TEST(GrpcStreamsMaxTest, OfZeroIsNoLimit) {
   GrpcWorld world({.streams_max = 0});
   auto& raw = world.AddRaw();
-  raw.Write(Hello() + OpenCall(1));
+  raw.Write(Hello() + OpenCall(1) + OpenCall(3));
   world.Run();
-  EXPECT_TRUE(world.service.calls.empty());
+  EXPECT_EQ(world.service.calls.size(), 2u);
+  EXPECT_EQ(Decode(raw.received)[0].payload.find(Number(3, 2)), std::string::npos);
 }
 
 // RFC 9113 §6.8: what a client sent before it heard of the end is served.

@@ -4,8 +4,8 @@
 //   request: ^/etcdserverpb               pattern found in the call's text (testing::Describe); all when absent
 //   etcd:    ^13 grpc: error unmarsh      pattern found in the status of etcd's answer, `CODE text`; all when absent
 //   detcd:   ^13 grpc: error unmarsh      the same for detcd's
-//   joined:  equal                        only if a part of etcd's is above detcd's bound and the parts, put together,
-//   are equal why:     ...                          the reason
+//   joined:  equal                        only if a part is above detcd's bound and the parts, put together, are equal
+//   why:     ...                          the reason
 //
 // Patterns are ECMAScript's. Lines that begin with # are comments.
 #pragma once
