@@ -410,6 +410,42 @@ TEST_F(StoryTest, H2_AHashMayBeOlderThanItsHeader) {
   EXPECT_EQ(Broken(), "");
 }
 
+// A past revision says little of what its member had compacted; what the member answered before the call says more.
+TEST_F(StoryTest, H2_AHashKnowsTheCompactionsBeforeWhatItsMemberHadAnswered) {
+  for (const uint64_t member : {7u, 8u}) judge_.OnStarted(MemberId(member), Next());
+  DoPut("a", 2);
+  DoPut("a", 3);
+  Do(Compact(2), {.header_revision = 3});
+  Do(Put("a", "v4"), {.header_revision = 4, .header_member = 7});
+  Request hash{.kind = OperationKind::kHashKv};
+  hash.revision = 3;
+  Answer answer{.header_revision = 4, .hash = judge_.model().Hash(3, -1), .compact_revision = -1, .hash_revision = 3};
+  answer.header_member = 8;  // may have been behind when it looked
+  End(Call(hash), answer);
+  EXPECT_EQ(Broken(), "");
+  judge_.OnStarted(MemberId(7), Next());  // and so may one that has just started
+  answer.header_member = 7;
+  End(Call(hash), answer);
+  EXPECT_EQ(Broken(), "");
+  End(Call(hash), answer);
+  EXPECT_EQ(Broken(), "H2");
+}
+
+TEST_F(StoryTest, H2_ANegativeNumberHasTheHashOfNothing) {
+  DoPut("a", 2);
+  Request hash{.kind = OperationKind::kHashKv};
+  hash.revision = -2;
+  Answer answer{.header_revision = 2, .hash = ExtendCrc32c(0, "key"), .compact_revision = -1, .hash_revision = -2};
+  End(Call(hash), answer);
+  Do(Compact(2), {.header_revision = 2});
+  answer.compact_revision = 2;
+  End(Call(hash), answer);
+  EXPECT_EQ(Broken(), "");
+  answer.hash_revision = -3;
+  End(Call(hash), answer);
+  EXPECT_EQ(Broken(), "H2");
+}
+
 // A hash that was made while its own compaction ran is kept, with the compaction before it.
 TEST_F(StoryTest, H2_AStoredHashMayBeOfBefore) {
   DoPut("a", 2);
