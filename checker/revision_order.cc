@@ -259,9 +259,9 @@ void RevisionOrder::JudgeCompaction(Record& record) {
   Settle(record, 2 * operation.answer.header_revision + 1);
 }
 
-// Of the state of one member, at some moment between the call and the answer, whose header may be younger: what was
-// compacted then is bounded by the revision hashed only. A stored result may have been made at its own compaction, before
-// which another one was the last.
+// Of the state of one member, at some moment between the call and the answer, whose header may be younger. What that state
+// had made, the revision hashed and all that the member had answered before the call, it made after the compactions before
+// it. A stored result may have been made at its own compaction, before which another one was the last.
 void RevisionOrder::JudgeHash(Record& record) {
   const Operation& operation = record.operation;
   const Answer& answer = operation.answer;
@@ -270,7 +270,7 @@ void RevisionOrder::JudgeHash(Record& record) {
   const int64_t hashed = answer.hash_revision;
   // Stored results are looked up by number before 0 is taken for the present: one of a compaction at 0 answers for it.
   const bool is_zero = asked == 0 && hashed == 0 && compactions_.contains(0);
-  if (hashed > revision || (asked > 0 && hashed != asked) || (asked == 0 && hashed < 1 && !is_zero)) {
+  if (hashed > revision || (asked != 0 && hashed != asked) || (asked == 0 && hashed < 1 && !is_zero)) {
     Broken("H2", "a hash of another revision", record,
            absl::StrFormat("has the hash of revision %d at revision %d", hashed, revision));
     return;
@@ -279,10 +279,13 @@ void RevisionOrder::JudgeHash(Record& record) {
   const bool known = compacted == -1 || compactions_.contains(compacted);
   const auto stored = compactions_.find(hashed);
   const bool is_stored = stored != compactions_.end() && made_[stored->second].compacted == compacted;
-  if (!known || (!is_stored && (compacted < model_.CompactedBefore(hashed) || compacted > hashed))) {
+  const Place* before = AnsweredBefore(operation);
+  const int64_t least = model_.CompactedBefore(before == nullptr ? hashed : std::max(hashed, before->kappa));
+  const bool is_beyond = asked >= 0 && compacted > hashed;  // a negative number is not refused as compacted
+  if (!known || (!is_stored && (compacted < least || is_beyond))) {
     Broken("H2", "a hash with a wrong compaction revision", record,
-           absl::StrFormat("at revision %d has compaction revision %d while %d is the last", revision, compacted,
-                           model_.compact_revision()));
+           absl::StrFormat("of revision %d has compaction revision %d, where the member had compacted %d, and %d is the last",
+                           hashed, compacted, least, model_.compact_revision()));
     return;
   }
   const uint32_t right = model_.Hash(hashed, compacted);
@@ -387,22 +390,35 @@ void RevisionOrder::OnStarted(MemberId member, Moment moment) {
   members_[member] = MemberAnswers{.started = moment, .risen = {}};
 }
 
-// R3. Only operations called after the incarnation began are surely served by it.
+// The incarnation that answered: only operations called after it began are surely served by it. nullptr: not known.
+RevisionOrder::MemberAnswers* RevisionOrder::Server(const Operation& operation) {
+  auto it = members_.find(MemberId(operation.answer.header_member));
+  if (it == members_.end() || operation.call.event <= it->second.started.event) return nullptr;
+  return &it->second;
+}
+
+// The highest revision that the incarnation had answered before the call, in kappa's place. nullptr: none is known.
+const RevisionOrder::Place* RevisionOrder::AnsweredBefore(const Operation& operation) {
+  const MemberAnswers* server = Server(operation);
+  if (server == nullptr) return nullptr;
+  auto after = std::upper_bound(server->risen.begin(), server->risen.end(), operation.call.event,
+                                [](uint64_t event, const auto& rise) { return event < rise.first; });
+  return after == server->risen.begin() ? nullptr : &std::prev(after)->second;
+}
+
+// R3.
 void RevisionOrder::JudgeMember(Record& record) {
   const Operation& operation = record.operation;
-  auto it = members_.find(MemberId(operation.answer.header_member));
-  if (it == members_.end() || operation.call.event <= it->second.started.event) return;
-  auto& risen = it->second.risen;
+  MemberAnswers* server = Server(operation);
+  if (server == nullptr) return;
+  auto& risen = server->risen;
   int64_t revision = operation.answer.header_revision;
-  auto after = std::upper_bound(risen.begin(), risen.end(), operation.call.event,
-                                [](uint64_t event, const auto& rise) { return event < rise.first; });
-  if (after != risen.begin() && std::prev(after)->second.kappa > revision) {
-    const Place& place = std::prev(after)->second;
+  if (const Place* place = AnsweredBefore(operation); place != nullptr && place->kappa > revision) {
     Broken("R3", "a member answered backwards", record,
            absl::StrFormat("was answered at revision %d by member %x, which had answered operation %d at revision %d "
                            "before the call",
-                           revision, it->first.value, place.operation, place.kappa),
-           place.operation);
+                           revision, operation.answer.header_member, place->operation, place->kappa),
+           place->operation);
     return;
   }
   if (risen.empty() || revision > risen.back().second.kappa) {

@@ -88,6 +88,8 @@ class RevisionOrder {
   };
 
   Record* Find(const Operation& operation);
+  MemberAnswers* Server(const Operation& operation);
+  const Place* AnsweredBefore(const Operation& operation);
   void CloseWithoutEffect(Record& record, bool refused);
   void JudgeUnpaired(const Unpaired& unpaired, Moment moment);
   bool Own(Record& record, size_t made);

@@ -3,8 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "checker/report.h"
-#include "tests/checker/history_generator.h"
 #include "tests/checker/referee.h"
+#include "tests/checker/revision_order_story.h"
 
 namespace detcd::checker {
 namespace {
@@ -17,45 +17,7 @@ TEST(RevisionOrderTest, AcceptsWhatTheSpecificationDid) {
   }
 }
 
-// A history by hand; each step is one event.
-class RevisionOrderStory : public testing::Test {
- protected:
-  uint64_t Call(Request request) {
-    Operation operation{.id = ++last_id_, .client = 1, .request = std::move(request), .call = Next()};
-    operations_[operation.id] = operation;
-    judge_.OnCall(operation);
-    return operation.id;
-  }
-  void Commit(const Request& request) {
-    judge_.OnCommitted({.index = LogIndex(++index_), .term = Term(1), .data = Encode(request)}, Next());
-  }
-  void End(uint64_t id, Answer answer, Outcome outcome = Outcome::kAnswered) {
-    Operation& operation = operations_[id];
-    operation.end = Next();
-    operation.outcome = outcome;
-    operation.answer = std::move(answer);
-    judge_.OnEnd(operation);
-  }
-  std::string Broken() const { return verdict_.broken() ? verdict_.violation()->property : ""; }
-  Moment Next() { return {.event = ++event_}; }
-
-  static Request Put(std::string key, std::string value) {
-    return {.kind = OperationKind::kPut, .key = std::move(key), .value = std::move(value)};
-  }
-  static Request Delete(std::string key) { return {.kind = OperationKind::kDelete, .key = std::move(key)}; }
-  static Request Get(std::string key) { return {.key = std::move(key)}; }
-  static Answer At(int64_t revision) { return {.header_revision = revision}; }
-  static Answer Found(int64_t revision, ObservedKeyValue kv) {
-    return {.header_revision = revision, .kvs = {std::move(kv)}, .count = 1};
-  }
-
-  Verdict verdict_;
-  RevisionOrder judge_{verdict_};
-  std::map<uint64_t, Operation> operations_;
-  uint64_t last_id_ = 0;
-  uint64_t index_ = 0;
-  uint64_t event_ = 0;
-};
+Answer At(int64_t revision) { return {.header_revision = revision}; }
 
 TEST_F(RevisionOrderStory, ReadAfterAcknowledgedWriteMustShowIt) {
   uint64_t put = Call(Put("a", "v1"));

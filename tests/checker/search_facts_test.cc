@@ -3,28 +3,16 @@
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
 
+#include "tests/checker/history_by_hand.h"
+
 namespace detcd::checker {
 namespace {
 
 using testing::ElementsAre;
 
-class SearchFactsTest : public testing::Test {
+class SearchFactsTest : public HistoryByHand {
  protected:
-  // `end` 0: no answer.
-  void Add(Request request, uint64_t call, uint64_t end, Answer answer = {}) {
-    Operation operation{.id = history_.size() + 1, .client = 1, .request = std::move(request)};
-    operation.call.event = call;
-    operation.end.event = end;
-    operation.outcome = end == 0 ? Outcome::kUnknown : Outcome::kAnswered;
-    operation.answer = std::move(answer);
-    history_.push_back(operation);
-  }
-  static Request Put(std::string key, std::string value) {
-    return {.kind = OperationKind::kPut, .key = std::move(key), .value = std::move(value)};
-  }
   Facts ByValues() { return MakeFacts(history_, Evidence::kValues); }
-
-  std::vector<Operation> history_;
 };
 
 TEST_F(SearchFactsTest, WhatNoAnswerCanNeedIsLeftOut) {

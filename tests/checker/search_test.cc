@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "checker/triage.h"
+#include "tests/checker/history_by_hand.h"
 #include "tests/checker/history_generator.h"
 #include "tests/checker/referee.h"
 
@@ -12,22 +13,10 @@ namespace {
 
 using enum SearchVerdict;
 
-// A history by hand: every operation with its call and end as numbers.
-class SearchTest : public testing::Test {
+class SearchTest : public HistoryByHand {
  protected:
-  // `end` 0: no answer.
-  Operation& Add(Request request, uint64_t call, uint64_t end, Answer answer = {}) {
-    Operation operation{.id = history_.size() + 1, .client = 1, .request = std::move(request)};
-    operation.call.event = call;
-    operation.end.event = end;
-    operation.outcome = end == 0 ? Outcome::kUnknown : Outcome::kAnswered;
-    operation.answer = std::move(answer);
-    history_.push_back(operation);
-    return history_.back();
-  }
   void Put(std::string key, std::string value, uint64_t call, uint64_t end, int64_t revision = 0) {
-    Request request{.kind = OperationKind::kPut, .key = std::move(key), .value = std::move(value)};
-    Add(request, call, end, {.header_revision = revision});
+    Add(checker::Put(std::move(key), std::move(value)), call, end, {.header_revision = revision});
   }
   void UnknownDelete(std::string key, uint64_t call) { Add({.kind = OperationKind::kDelete, .key = std::move(key)}, call, 0); }
   void Read(std::string key, std::string value, uint64_t call, uint64_t end, int64_t revision = 0, int64_t mod = 0) {
@@ -41,8 +30,6 @@ class SearchTest : public testing::Test {
     return Search(history_, {.evidence = Evidence::kValues, .steps_max = steps_max});
   }
   SearchResult ByAll() { return Search(history_, {}); }
-
-  std::vector<Operation> history_;
 };
 
 TEST_F(SearchTest, NothingIsLegal) {

@@ -4,23 +4,17 @@
 
 #include "checker/kv_model.h"
 #include "checker/requests.h"
-#include "checker/revision_order.h"
 #include "core/base/crc32c.h"
+#include "tests/checker/history_by_hand.h"
 #include "tests/checker/history_generator.h"
+#include "tests/checker/revision_order_story.h"
 
 namespace detcd::checker {
 namespace {
 
 const std::string kOpen(1, '\0');
 
-Request Put(std::string key, std::string value = "v") {
-  return {.kind = OperationKind::kPut, .key = std::move(key), .value = std::move(value)};
-}
 Request Kept(std::string key) { return {.kind = OperationKind::kPut, .key = std::move(key), .ignore_value = true}; }
-Request Delete(std::string key, std::string range_end = "") {
-  return {.kind = OperationKind::kDelete, .key = std::move(key), .range_end = std::move(range_end)};
-}
-Request Get(std::string key, int64_t revision = 0) { return {.key = std::move(key), .revision = revision}; }
 Request Compact(int64_t revision) { return {.kind = OperationKind::kCompact, .revision = revision}; }
 Request Txn(std::vector<Condition> compares, std::vector<Request> success, std::vector<Request> failure = {}) {
   return {.kind = OperationKind::kTxn,
@@ -205,24 +199,8 @@ TEST_F(TransactionTest, HashIsOfTheRowsThatACompactionKeeps) {
   EXPECT_EQ(model_.Hash(4, 2), ExtendCrc32c(0, "key" + row3 + gone + row4 + b));
 }
 
-class StoryTest : public testing::Test {
+class StoryTest : public RevisionOrderStory {
  protected:
-  uint64_t Call(Request request) {
-    Operation operation{.id = ++last_id_, .client = 1, .request = std::move(request), .call = Next()};
-    operations_[operation.id] = operation;
-    judge_.OnCall(operation);
-    return operation.id;
-  }
-  void Commit(const Request& request) {
-    judge_.OnCommitted({.index = LogIndex(++index_), .term = Term(1), .data = Encode(request)}, Next());
-  }
-  void End(uint64_t id, Answer answer, Outcome outcome = Outcome::kAnswered) {
-    Operation& operation = operations_[id];
-    operation.end = Next();
-    operation.outcome = outcome;
-    operation.answer = std::move(answer);
-    judge_.OnEnd(operation);
-  }
   void Refused(uint64_t id, std::string_view error) { End(id, {.error = std::string(error)}, Outcome::kRefused); }
   void Do(const Request& request, Answer answer) {
     const uint64_t id = Call(request);
@@ -230,15 +208,6 @@ class StoryTest : public testing::Test {
     End(id, std::move(answer));
   }
   void DoPut(std::string key, int64_t revision) { Do(Put(std::move(key), "v" + std::to_string(revision)), {.header_revision = revision}); }
-  std::string Broken() const { return verdict_.broken() ? verdict_.violation()->property : ""; }
-  Moment Next() { return {.event = ++event_}; }
-
-  Verdict verdict_;
-  RevisionOrder judge_{verdict_};
-  std::map<uint64_t, Operation> operations_;
-  uint64_t last_id_ = 0;
-  uint64_t index_ = 0;
-  uint64_t event_ = 0;
 };
 
 TEST_F(StoryTest, K3_AChangeTakesTheNextRevision) {
@@ -439,6 +408,42 @@ TEST_F(StoryTest, H2_AHashMayBeOlderThanItsHeader) {
   DoPut("a", 3);
   End(id, {.header_revision = 3, .hash = judge_.model().Hash(2, -1), .compact_revision = -1, .hash_revision = 2});
   EXPECT_EQ(Broken(), "");
+}
+
+// A past revision says little of what its member had compacted; what the member answered before the call says more.
+TEST_F(StoryTest, H2_AHashKnowsTheCompactionsBeforeWhatItsMemberHadAnswered) {
+  for (const uint64_t member : {7u, 8u}) judge_.OnStarted(MemberId(member), Next());
+  DoPut("a", 2);
+  DoPut("a", 3);
+  Do(Compact(2), {.header_revision = 3});
+  Do(Put("a", "v4"), {.header_revision = 4, .header_member = 7});
+  Request hash{.kind = OperationKind::kHashKv};
+  hash.revision = 3;
+  Answer answer{.header_revision = 4, .hash = judge_.model().Hash(3, -1), .compact_revision = -1, .hash_revision = 3};
+  answer.header_member = 8;  // may have been behind when it looked
+  End(Call(hash), answer);
+  EXPECT_EQ(Broken(), "");
+  judge_.OnStarted(MemberId(7), Next());  // and so may one that has just started
+  answer.header_member = 7;
+  End(Call(hash), answer);
+  EXPECT_EQ(Broken(), "");
+  End(Call(hash), answer);
+  EXPECT_EQ(Broken(), "H2");
+}
+
+TEST_F(StoryTest, H2_ANegativeNumberHasTheHashOfNothing) {
+  DoPut("a", 2);
+  Request hash{.kind = OperationKind::kHashKv};
+  hash.revision = -2;
+  Answer answer{.header_revision = 2, .hash = ExtendCrc32c(0, "key"), .compact_revision = -1, .hash_revision = -2};
+  End(Call(hash), answer);
+  Do(Compact(2), {.header_revision = 2});
+  answer.compact_revision = 2;
+  End(Call(hash), answer);
+  EXPECT_EQ(Broken(), "");
+  answer.hash_revision = -3;
+  End(Call(hash), answer);
+  EXPECT_EQ(Broken(), "H2");
 }
 
 // A hash that was made while its own compaction ran is kept, with the compaction before it.
