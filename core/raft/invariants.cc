@@ -34,12 +34,15 @@ void CheckRole(const RaftState& raft, const Leader& leader) {
   CHECK(raft.log.last_term() == raft.term);
   CHECK(raft.log.TermAt(leader.first_index_of_term) == raft.term);
   CHECK(leader.progress.size() == raft.voters.size());
-  if (leader.transfer) CHECK(leader.transfer->target != raft.options.id);
-  if (leader.transfer) CHECK(leader.transfer_tried);
+  if (leader.transfer) {
+    CHECK(leader.transfer->target != raft.options.id);
+    CHECK(raft.voters.Contains(leader.transfer->target));
+    CHECK(leader.transfer_tried);
+  }
   if (!raft.options.lease_reads) CHECK(leader.lease_round.IsZero());
-  if (leader.transfer) CHECK(raft.voters.Contains(leader.transfer->target));
+  auto voter = raft.voters.ids().begin();  // as many, and both ascend
   for (const auto& [id, progress] : leader.progress) {
-    CHECK(raft.voters.Contains(id));
+    CHECK(id == *voter++);
     CHECK(progress.match < progress.next);
     CHECK(progress.match <= last);
     CHECK(progress.next <= last + 1);
@@ -62,13 +65,15 @@ Marks MarksOf(const RaftState& raft) {
 
 void CheckInvariants(const RaftState& raft) {
   const RaftLog& log = raft.log;
+  const LogIndex first_in_memory = log.first_in_memory();
+  const LogIndex last = log.last_index();
   CHECK(raft.applied_index <= raft.commit_index);
-  CHECK(raft.commit_index <= log.last_index());
+  CHECK(raft.commit_index <= last);
   CHECK(log.durable_index() <= log.handed_index());
-  CHECK(log.handed_index() <= log.last_index());
+  CHECK(log.handed_index() <= last);
   // What is not applied, or not durable, is in memory.
-  CHECK(log.first_in_memory() <= raft.applied_index + 1);
-  CHECK(log.first_in_memory() <= log.durable_index() + 1);
+  CHECK(first_in_memory <= raft.applied_index + 1);
+  CHECK(first_in_memory <= log.durable_index() + 1);
   CHECK(log.last_term() <= raft.term);
   if (!raft.options.lease_reads) CHECK(!raft.promised_until.has_value());
   CHECK(raft.collected.term <= raft.term);

@@ -15,7 +15,7 @@ RoundId PromiseFor(RaftState& raft, RoundId round, Instant now) {
 
 bool IsBoundByPromise(const RaftState& raft, Instant now) { return raft.promised_until && now < *raft.promised_until; }
 
-void OnRoundAcknowledged(const RaftState& raft, Progress& from, RoundId round, Instant now) {
+void OnRoundAcknowledged(const RaftState& raft, Progress& from, RoundId round) {
   if (!raft.options.lease_reads) return;
   if (round.IsZero()) {
     // It has begun again without the promise, or never made it.
@@ -23,8 +23,7 @@ void OnRoundAcknowledged(const RaftState& raft, Progress& from, RoundId round, I
     return;
   }
   // A round of ours is not younger than the newest, whatever the voter says.
-  const RoundId newest = std::get<Leader>(raft.role).lease_round;
-  if (round > newest || static_cast<int64_t>(round.value) > now.nanos) {
+  if (round > std::get<Leader>(raft.role).lease_round) {
     PROBE("raft.round_never_sent");
     return;
   }

@@ -26,7 +26,7 @@ bool IsBoundByPromise(const RaftState& raft, Instant now);
 
 // --- leader --------------------------------------------------------------------------------------------------------
 // `from` is the progress of a voter whose answer to a heartbeat names `round`; 0: it promises nothing.
-void OnRoundAcknowledged(const RaftState& raft, Progress& from, RoundId round, Instant now);
+void OnRoundAcknowledged(const RaftState& raft, Progress& from, RoundId round);
 // The lease lasts while our clock reads less than this (rules 1, 5); nullopt: there is none.
 std::optional<Instant> LeaseEnd(const RaftState& raft, const Leader& leader);
 // Whether a read whose question was there when `now` was read may be answered at once (rule 6). That an entry of the term

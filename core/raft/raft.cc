@@ -168,7 +168,7 @@ struct Dispatch {
   }
   void operator()(HeartbeatResponse& response) const {
     NoteHeard();
-    OnHeartbeatResponse(raft, message.from, response, now, output);
+    OnHeartbeatResponse(raft, message.from, response, output);
   }
   void operator()(VoteRequest& request) const { OnVoteRequest(raft, message, request, now, output); }
   void operator()(VoteResponse& response) const { OnVoteResponse(raft, message, response, now, output); }

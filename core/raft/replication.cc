@@ -221,7 +221,7 @@ void OnAppendResponse(RaftState& raft, MemberId from, const AppendResponse& resp
   if (raft.TransferTarget() == from) TellTargetIfCaughtUp(raft, *leader, output);
 }
 
-void OnHeartbeatResponse(RaftState& raft, MemberId from, const HeartbeatResponse& response, Instant now, Output& output) {
+void OnHeartbeatResponse(RaftState& raft, MemberId from, const HeartbeatResponse& response, Output& output) {
   auto* leader = std::get_if<Leader>(&raft.role);
   if (leader == nullptr) return;
   Progress& progress = leader->progress.at(from);
@@ -236,7 +236,7 @@ void OnHeartbeatResponse(RaftState& raft, MemberId from, const HeartbeatResponse
     // An append, empty if need be: where earlier ones were lost, its refusal tells.
     TrySendAppend(raft, from, progress, IfEmpty::kSend, output);
   }
-  OnRoundAcknowledged(raft, progress, response.round, now);
+  OnRoundAcknowledged(raft, progress, response.round);
   if (!response.read.IsZero()) OnReadConfirmed(raft, from, response.read, output);
 }
 

@@ -27,7 +27,7 @@ void OnFetched(RaftState& raft, MemberId follower, std::vector<Entry> entries, O
 
 // Messages of the current term to the leader.
 void OnAppendResponse(RaftState& raft, MemberId from, const AppendResponse& response, Output& output);
-void OnHeartbeatResponse(RaftState& raft, MemberId from, const HeartbeatResponse& response, Instant now, Output& output);
+void OnHeartbeatResponse(RaftState& raft, MemberId from, const HeartbeatResponse& response, Output& output);
 
 // --- follower ------------------------------------------------------------------------------------------------------
 // Messages of the current term from the leader that we follow.

@@ -148,6 +148,18 @@ class MemberRun final : private MemberListener {
   CallId last_call_ = 0;
 };
 
+// One of three, which follows the second in term 2.
+class FollowingMemberTest : public ::testing::Test {
+ protected:
+  FollowingMemberTest() {
+    run.ChannelsUp(kSecond);
+    run.Follow(kSecond, 2, Millis(100));
+  }
+
+  testing::MemoryDisk disk;
+  MemberRun run{disk, 3};
+};
+
 TEST(MemberTest, ASingleMemberElectsItselfPublishesAndIsReady) {
   testing::MemoryDisk disk;
   MemberRun run(disk, 1);
@@ -234,21 +246,13 @@ TEST(MemberTest, AProposalWithoutALeaderEndsAsADeadlineAndNeverReachesALog) {
   EXPECT_FALSE(run.Finished(later));
 }
 
-TEST(MemberTest, AProposalTheLeaderDoesNotAnswerTimesOut) {
-  testing::MemoryDisk disk;
-  MemberRun run(disk, 3);
-  run.ChannelsUp(kSecond);
-  run.Follow(kSecond, 2, Millis(100));
+TEST_F(FollowingMemberTest, AProposalTheLeaderDoesNotAnswerTimesOut) {
   const CallId put = run.Put("a", "1");
   run.Follow(kSecond, 2, kTimeout);
   EXPECT_EQ(run.StatusOf(put), rpc::ToCallStatus(ApiError::kTimeout));
 }
 
-TEST(MemberTest, ALinkNewerThanTheProposalIsNamedAsTheCause) {
-  testing::MemoryDisk disk;
-  MemberRun run(disk, 3);
-  run.ChannelsUp(kSecond);
-  run.Follow(kSecond, 2, Millis(100));
+TEST_F(FollowingMemberTest, ALinkNewerThanTheProposalIsNamedAsTheCause) {
   const CallId put = run.Put("a", "1");
   run.carrier.SetDown(kSecond, PeerChannel::kMessage);
   run.Follow(kSecond, 2, Millis(100));
@@ -274,11 +278,7 @@ TEST(MemberTest, AFailedLeaderIsNamedAsTheCause) {
   EXPECT_EQ(run.StatusOf(put), rpc::ToCallStatus(ApiError::kTimeoutDueToLeaderFail));
 }
 
-TEST(MemberTest, AnUnansweredReadIsAskedAgainAndTimesOut) {
-  testing::MemoryDisk disk;
-  MemberRun run(disk, 3);
-  run.ChannelsUp(kSecond);
-  run.Follow(kSecond, 2, Millis(100));
+TEST_F(FollowingMemberTest, AnUnansweredReadIsAskedAgainAndTimesOut) {
   const CallId range = run.Range("a");
   run.Follow(kSecond, 2, Millis(1100));
   const std::vector<raft::ReadIndexRequest> asked = run.carrier.SentOf<raft::ReadIndexRequest>();
@@ -289,11 +289,7 @@ TEST(MemberTest, AnUnansweredReadIsAskedAgainAndTimesOut) {
 }
 
 // Where the leader's confirmation takes longer than the retry, every answer is one to an earlier ask.
-TEST(MemberTest, AnAnswerThatComesAfterTheRetryServesTheRead) {
-  testing::MemoryDisk disk;
-  MemberRun run(disk, 3);
-  run.ChannelsUp(kSecond);
-  run.Follow(kSecond, 2, Millis(100));
+TEST_F(FollowingMemberTest, AnAnswerThatComesAfterTheRetryServesTheRead) {
   const CallId range = run.Range("a");
   run.Follow(kSecond, 2, Millis(600));
   const std::vector<raft::ReadIndexRequest> asked = run.carrier.SentOf<raft::ReadIndexRequest>();
@@ -302,22 +298,14 @@ TEST(MemberTest, AnAnswerThatComesAfterTheRetryServesTheRead) {
   EXPECT_EQ(run.StatusOf(range), rpc::CallStatus());
 }
 
-TEST(MemberTest, AChangeOfLeaderFailsReadsThatWait) {
-  testing::MemoryDisk disk;
-  MemberRun run(disk, 3);
-  run.ChannelsUp(kSecond);
-  run.Follow(kSecond, 2, Millis(100));
+TEST_F(FollowingMemberTest, AChangeOfLeaderFailsReadsThatWait) {
   const CallId range = run.Range("a");
   EXPECT_FALSE(run.Finished(range));
   run.Receive(kThird, 3, raft::Heartbeat{.commit = LogIndex(1)});
   EXPECT_EQ(run.StatusOf(range), rpc::ToCallStatus(ApiError::kLeaderChanged));
 }
 
-TEST(MemberTest, AReadWaitsUntilItsIndexIsApplied) {
-  testing::MemoryDisk disk;
-  MemberRun run(disk, 3);
-  run.ChannelsUp(kSecond);
-  run.Follow(kSecond, 2, Millis(100));
+TEST_F(FollowingMemberTest, AReadWaitsUntilItsIndexIsApplied) {
   const CallId range = run.Range("a");
   const raft::ReadId read = run.carrier.SentOf<raft::ReadIndexRequest>().at(0).read;
   run.Receive(kSecond, 2, raft::ReadIndexResponse{.read = read, .index = LogIndex(4)});
@@ -461,11 +449,7 @@ TEST(MemberTest, LeadershipMovesWhereTheCallerWantsIt) {
   EXPECT_FALSE(run.Finished(put));
 }
 
-TEST(MemberTest, LeadershipMovesOnlyFromTheLeaderToAVoter) {
-  testing::MemoryDisk disk;
-  MemberRun run(disk, 3);
-  run.ChannelsUp(kSecond);
-  run.Follow(kSecond, 2, Millis(100));
+TEST_F(FollowingMemberTest, LeadershipMovesOnlyFromTheLeaderToAVoter) {
   EXPECT_EQ(run.StatusOf(run.MoveLeader(kThird)), rpc::ToCallStatus(ApiError::kNotLeader));
   run.TakeLead();
   EXPECT_EQ(run.StatusOf(run.MoveLeader(MemberId(9))), rpc::ToCallStatus(ApiError::kBadLeaderTransferee));

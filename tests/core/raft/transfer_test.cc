@@ -18,6 +18,16 @@ Message From(uint64_t from, uint64_t to, uint64_t term, Body body) {
   return {.from = MemberId(from), .to = MemberId(to), .term = Term(term), .body = std::move(body)};
 }
 
+// Member 1 leads, and hands over to member 3, which nothing reaches.
+class Transferring : public RaftHarness {
+ public:
+  Transferring() : RaftHarness(3) {
+    Elect(1);
+    Isolate(3);
+    Transfer(1, 3);
+  }
+};
+
 TEST(TransferTest, AFollowerWithTheWholeLogLeadsAtOnceAndCanGiveItBack) {
   RaftHarness cluster(3);
   cluster.Elect(1);
@@ -110,10 +120,7 @@ TEST(TransferTest, ToTheLeaderItselfToNoVoterAndByAFollowerNothingHappens) {
 }
 
 TEST(TransferTest, ATargetThatIsGoneIsGivenUpAfterAnElectionTimeout) {
-  RaftHarness cluster(3);
-  cluster.Elect(1);
-  cluster.Isolate(3);
-  cluster.Transfer(1, 3);
+  Transferring cluster;
   cluster.Run(kElectionTimeout - kTick);
   EXPECT_EQ(TargetOf(cluster, 1), MemberId(3));
   cluster.Run(kTick);
@@ -125,10 +132,7 @@ TEST(TransferTest, ATargetThatIsGoneIsGivenUpAfterAnElectionTimeout) {
 }
 
 TEST(TransferTest, GivingUpIsADeadlineOfItsOwn) {
-  RaftHarness cluster(3);
-  cluster.Elect(1);
-  cluster.Isolate(3);
-  cluster.Transfer(1, 3);
+  Transferring cluster;
   // A member whose heartbeats would all be late still gives up in time.
   std::get<Leader>(cluster.raft(1).role).heartbeat_due = cluster.member(1).now + Seconds(60);
   std::get<Leader>(cluster.raft(1).role).quorum_check_due = cluster.member(1).now + Seconds(60);
@@ -149,10 +153,7 @@ TEST(TransferTest, ALostTimeoutNowCostsNoMoreThanTheAttempt) {
 }
 
 TEST(TransferTest, NoProposalIsTakenMeanwhile) {
-  RaftHarness cluster(3);
-  cluster.Elect(1);
-  cluster.Isolate(3);
-  cluster.Transfer(1, 3);
+  Transferring cluster;
   const LogIndex last = cluster.raft(1).log.last_index();
   EXPECT_EQ(cluster.Propose(1, "a"), ProposeResult::kTransferring);
   EXPECT_EQ(cluster.Propose(2, "b"), ProposeResult::kForwarded);
@@ -161,20 +162,14 @@ TEST(TransferTest, NoProposalIsTakenMeanwhile) {
 }
 
 TEST(TransferTest, ReadsAreServedMeanwhile) {
-  RaftHarness cluster(3);
-  cluster.Elect(1);
-  cluster.Isolate(3);
-  cluster.Transfer(1, 3);
+  Transferring cluster;
   cluster.Read(1, 7);
   cluster.Settle();
   EXPECT_EQ(cluster.member(1).reads.size(), 1u);
 }
 
 TEST(TransferTest, AnotherTargetTakesThePlaceOfTheFirst) {
-  RaftHarness cluster(3);
-  cluster.Elect(1);
-  cluster.Isolate(3);
-  cluster.Transfer(1, 3);
+  Transferring cluster;
   cluster.Transfer(1, 2);
   EXPECT_EQ(TargetOf(cluster, 1), MemberId(2));
   cluster.Settle();
@@ -182,20 +177,14 @@ TEST(TransferTest, AnotherTargetTakesThePlaceOfTheFirst) {
 }
 
 TEST(TransferTest, NamingTheLeaderEndsATransfer) {
-  RaftHarness cluster(3);
-  cluster.Elect(1);
-  cluster.Isolate(3);
-  cluster.Transfer(1, 3);
+  Transferring cluster;
   cluster.Transfer(1, 1);
   EXPECT_EQ(TargetOf(cluster, 1), MemberId());
   EXPECT_EQ(cluster.Propose(1, "a"), ProposeResult::kAppended);
 }
 
 TEST(TransferTest, TheSameTargetAgainDoesNotBuyTime) {
-  RaftHarness cluster(3);
-  cluster.Elect(1);
-  cluster.Isolate(3);
-  cluster.Transfer(1, 3);
+  Transferring cluster;
   cluster.Run(kElectionTimeout - kTick);
   cluster.Transfer(1, 3);
   cluster.Run(kTick);
@@ -203,10 +192,7 @@ TEST(TransferTest, TheSameTargetAgainDoesNotBuyTime) {
 }
 
 TEST(TransferTest, AHigherTermEndsATransferWithTheLeadership) {
-  RaftHarness cluster(3);
-  cluster.Elect(1);
-  cluster.Isolate(3);
-  cluster.Transfer(1, 3);
+  Transferring cluster;
   cluster.Step(From(2, 1, 5, Heartbeat{}));
   EXPECT_EQ(cluster.raft(1).LeaderId(), MemberId(2));
   EXPECT_EQ(TargetOf(cluster, 1), MemberId());
