@@ -1,5 +1,7 @@
 #include "scenarios/swarm.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "scenarios/runner.h"
@@ -17,6 +19,23 @@ TEST(SwarmTest, EveryScenarioCanBeRunAndIsAFunctionOfItsSeed) {
   }
   EXPECT_GT(wire, 25u);
   EXPECT_LT(wire, 100u);
+}
+
+// A stopped clock breaks what leases assume: in a negative run that report would stand in for one about a disk.
+TEST(SwarmTest, ClocksNeitherLeapNorStopBesideLeases) {
+  for (const ProfileChoice profile : {ProfileChoice::kTolerated, ProfileChoice::kBeyond, ProfileChoice::kNegative}) {
+    uint64_t without_leases = 0;
+    for (uint64_t seed = 1; seed <= 200; ++seed) {
+      const Scenario scenario = MakeSwarm(seed, FidelityChoice::kMixed, profile);
+      const auto& episodes = scenario.episodes();
+      const bool leap = std::any_of(episodes.begin(), episodes.end(), [](const Episode& episode) {
+        return episode.has_clock_leap() || episode.has_clock_freeze();
+      });
+      EXPECT_FALSE(leap && scenario.knobs().lease_reads()) << seed;
+      without_leases += leap ? 1 : 0;
+    }
+    EXPECT_GT(without_leases, 0u);
+  }
 }
 
 TEST(SwarmTest, TheFirstSeedsAreFineInBothFidelities) {
