@@ -5,6 +5,7 @@
 #include <string>
 #include <vector>
 
+#include "core/base/codec.h"
 #include "core/wal/record.h"
 #include "core/wal/segment.h"
 
@@ -98,8 +99,15 @@ TEST(DiskLogTest, NothingCountsBehindADamagedRecord) {
   log.Append(3, 1);
   log.Cut();
   log.Append(4, 1);
-  ASSERT_TRUE(first->FlipBit(damaged + wal::kFrameHeadBytes + 2, 0));
-  EXPECT_EQ(log.Terms(), (Terms{1}));
+  const wal::FrameLength length = wal::DecodeFrameLength(ByteReader(first->Read(damaged, wal::kFrameHeadBytes).view()).LittleEndian64());
+  for (uint64_t byte = 0; byte < wal::kFrameHeadBytes + length.record_bytes; ++byte) {
+    for (uint32_t bit = 0; bit < 8; ++bit) {
+      ASSERT_TRUE(first->FlipBit(damaged + byte, bit));
+      EXPECT_EQ(log.Terms(), (Terms{1})) << byte << " " << bit;
+      ASSERT_TRUE(first->FlipBit(damaged + byte, bit));
+    }
+  }
+  EXPECT_EQ(log.Terms(), (Terms{1, 1, 1, 1}));
 }
 
 TEST(DiskLogTest, NothingCountsBehindAHole) {
@@ -129,8 +137,9 @@ TEST(DiskLogTest, ZerosInPlaceOfTheLastRecordsEndTheLog) {
 TEST(DiskLogTest, OnlySegmentsAreRead) {
   LoggedDisk log;
   log.Append(1, 1);
-  log.folder()->Add("0.tmp", log.file);
-  log.folder()->Add("0000000000000000-0000000000000000.wal.broken", log.file);
+  const std::shared_ptr<Inode> other = log.disk.MakeFile();
+  other->Write(0, std::string(64, 'x'));
+  log.folder()->Add("0.tmp", other);  // sorts before the segments
   EXPECT_EQ(log.Terms(), (Terms{1}));
 }
 
