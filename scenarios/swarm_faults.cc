@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "scenarios/swarm.h"
 #include "scenarios/swarm_draws.h"
 
 namespace detcd::scenario {
@@ -288,6 +289,13 @@ void DrawEpisodes(uint64_t seed, Scenario& scenario) {
             [](const Episode& a, const Episode& b) {
               return a.at_ms() != b.at_ms() ? a.at_ms() < b.at_ms() : a.id() < b.id();
             });
+}
+
+void DropWhatKnobsForbid(Scenario& scenario) {
+  if (ClocksMayLeap(scenario)) return;
+  auto& episodes = *scenario.mutable_episodes();
+  const auto leaps = [](const Episode& episode) { return episode.has_clock_leap() || episode.has_clock_freeze(); };
+  episodes.erase(std::remove_if(episodes.begin(), episodes.end(), leaps), episodes.end());
 }
 
 }  // namespace detcd::scenario
