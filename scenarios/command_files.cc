@@ -11,6 +11,7 @@
 #include "absl/strings/str_format.h"
 #include "scenarios/commands.h"
 #include "scenarios/scenario_text.h"
+#include "scenarios/swarm.h"
 #include "scenarios/sweep_totals.h"
 
 namespace detcd::scenario {
@@ -52,6 +53,7 @@ std::string Quoted(const std::string& word) {
 Scenario DrawScenario(uint64_t seed, FidelityChoice fidelity, ProfileChoice profile, const KnobSheet& sheet) {
   Scenario scenario = MakeSwarm(seed, fidelity, profile);
   sheet.Apply(scenario);
+  DropWhatKnobsForbid(scenario);
   return scenario;
 }
 

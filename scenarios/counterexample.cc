@@ -88,11 +88,20 @@ class Writer {
     episode.set_for_ms(std::max(from_ms + 1, to_ms) - from_ms);
     return episode;
   }
-  Operation& AddOperation(uint32_t client, uint32_t at_ms) {
+  Operation& AddOperation(uint32_t client, uint32_t at_ms, uint32_t times = 1) {
     Operation& operation = *scenario_.add_operations();
-    operation.set_id(static_cast<uint32_t>(scenario_.operations_size()));
+    operation.set_id(next_operation_id_);
     operation.set_client(client);
     operation.set_at_ms(at_ms);
+    next_operation_id_ += times;
+    return operation;
+  }
+  // One every `every_ms`, from `from_ms` until before `to_ms`.
+  Operation& AddOperations(uint32_t client, uint32_t from_ms, uint32_t to_ms, uint32_t every_ms) {
+    const uint32_t times = (to_ms - from_ms + every_ms - 1) / every_ms;
+    Operation& operation = AddOperation(client, from_ms, times);
+    operation.set_times(times);
+    operation.set_every_ms(every_ms);
     return operation;
   }
 
@@ -153,11 +162,12 @@ class Writer {
     // A value to be stale, which the new leader has as well; then writes from the cut on and reads from the first write of the model on.
     AddOperation(kReaders + 1, base_ms_ - 7 * knobs_.election_timeout_ms / 2).mutable_put()->set_key(kKey);
     const uint32_t pace_ms = std::max(1u, knobs_.election_timeout_ms / 20);
-    for (uint32_t at_ms = cut_ms; at_ms < end_ms; at_ms += pace_ms) {
-      for (uint32_t writer = 1; writer <= kWriters; ++writer) AddOperation(kReaders + writer, at_ms).mutable_put()->set_key(kKey);
+    for (uint32_t writer = 1; writer <= kWriters; ++writer) {
+      AddOperations(kReaders + writer, cut_ms, end_ms, pace_ms).mutable_put()->set_key(kKey);
     }
-    for (uint32_t at_ms = std::min(AtMs(Happening::kWriteAcknowledged), AtMs(Happening::kReadInvoked)); at_ms < end_ms; at_ms += pace_ms) {
-      for (uint32_t reader = 1; reader <= kReaders; ++reader) AddOperation(reader, at_ms).mutable_range()->set_key(kKey);
+    const uint32_t reads_ms = std::min(AtMs(Happening::kWriteAcknowledged), AtMs(Happening::kReadInvoked));
+    for (uint32_t reader = 1; reader <= kReaders; ++reader) {
+      AddOperations(reader, reads_ms, end_ms, pace_ms).mutable_range()->set_key(kKey);
     }
   }
 
@@ -174,15 +184,14 @@ class Writer {
     scenario_.set_chaos_ms(end_ms);
     // Reads, so that its log is not behind: a vote would be refused for that alone.
     AddOperation(1, base_ms_ - 2 * knobs_.election_timeout_ms).mutable_put()->set_key(kKey);
-    for (uint32_t at_ms = base_ms_; at_ms < end_ms; at_ms += knobs_.election_timeout_ms / 5) {
-      AddOperation(1, at_ms).mutable_range()->set_key(kKey);
-    }
+    AddOperations(1, base_ms_, end_ms, knobs_.election_timeout_ms / 5).mutable_range()->set_key(kKey);
   }
 
   const Timeline& timeline_;
   CounterexampleKnobs knobs_;
   Scenario scenario_;
   uint32_t base_ms_ = 0;
+  uint32_t next_operation_id_ = 1;
 };
 
 }  // namespace

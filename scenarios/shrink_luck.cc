@@ -135,7 +135,10 @@ Edits Slower(const Scenario&, uint32_t) {
         episode.set_at_ms(episode.at_ms() * factor);
         episode.set_for_ms(episode.for_ms() * factor);
       }
-      for (Operation& operation : *candidate.mutable_operations()) operation.set_at_ms(operation.at_ms() * factor);
+      for (Operation& operation : *candidate.mutable_operations()) {
+        operation.set_at_ms(operation.at_ms() * factor);
+        operation.set_every_ms(operation.every_ms() * factor);
+      }
     });
   }
   return edits;
@@ -186,7 +189,10 @@ Edits Again(const Scenario& scenario, uint32_t) {
       uint32_t episode_id = 0;
       uint32_t operation_id = 0;
       for (const Episode& episode : once.episodes()) episode_id = std::max(episode_id, episode.id());
-      for (const Operation& operation : once.operations()) operation_id = std::max(operation_id, operation.id());
+      const auto calls = [](const Operation& operation) { return std::max(1u, operation.times()); };  // an id for each
+      for (const Operation& operation : once.operations()) {
+        operation_id = std::max(operation_id, operation.id() + calls(operation) - 1);
+      }
       for (uint32_t time = 1; time < times; ++time) {
         for (const Episode& episode : once.episodes()) {
           Episode& again = *candidate.add_episodes();
@@ -197,8 +203,9 @@ Edits Again(const Scenario& scenario, uint32_t) {
         for (const Operation& operation : once.operations()) {
           Operation& again = *candidate.add_operations();
           again = operation;
-          again.set_id(++operation_id);
+          again.set_id(operation_id + 1);
           again.set_at_ms(operation.at_ms() + time * period);
+          operation_id += calls(operation);
         }
       }
       candidate.set_chaos_ms(candidate.chaos_ms() + (times - 1) * period);

@@ -20,4 +20,8 @@ enum class ProfileChoice : uint8_t { kMixed, kTolerated, kBeyond, kNegative };
 // The scenario of `seed`: about a minute of virtual time, some hundred operations, several episodes. A pure function.
 Scenario MakeSwarm(uint64_t seed, FidelityChoice fidelity, ProfileChoice profile = ProfileChoice::kMixed);
 
+// Takes out the episodes that the knobs do not bear, when these are no longer the drawn ones: leader leases assume that
+// clocks neither leap nor stop.
+void DropWhatKnobsForbid(Scenario& scenario);
+
 }  // namespace detcd::scenario

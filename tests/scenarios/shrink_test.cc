@@ -287,6 +287,22 @@ TEST(ShrinkTest, HardeningsLeaveScenariosThatCanBeRun) {
   }
 }
 
+TEST(ShrinkTest, HardeningsKnowThatAnOperationMayStandForMany) {
+  Scenario from;
+  const std::string text =
+      "format_version: 1 chaos_ms: 3000 "
+      "operations { id: 1 client: 1 at_ms: 500 times: 20 every_ms: 50 put { key: \"a\" } } "
+      "operations { id: 21 client: 1 at_ms: 2000 put { key: \"a\" } }";
+  ASSERT_EQ(ParseScenarioText(text, from), "");
+  for (const ShrinkPass& pass : MakeShrinkPasses().hardenings) {
+    for (const ShrinkEdit& edit : pass.edits(from, 0)) {
+      Scenario candidate = from;
+      edit(candidate);
+      EXPECT_EQ(CheckScenario(candidate), "") << pass.name;
+    }
+  }
+}
+
 TEST(ScenarioTextTest, ReadsBackAsTheSameScenario) {
   for (uint64_t seed = 1; seed <= 30; ++seed) {
     const Scenario scenario = MakeSwarm(seed, FidelityChoice::kMixed);

@@ -1,7 +1,10 @@
 #include "scenarios/swarm.h"
 
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
+#include "scenarios/command_files.h"
 #include "scenarios/runner.h"
 
 namespace detcd::scenario {
@@ -17,6 +20,28 @@ TEST(SwarmTest, EveryScenarioCanBeRunAndIsAFunctionOfItsSeed) {
   }
   EXPECT_GT(wire, 25u);
   EXPECT_LT(wire, 100u);
+}
+
+// A stopped clock breaks what leases assume: in a negative run that report would stand in for one about a disk.
+TEST(SwarmTest, ClocksNeitherLeapNorStopBesideLeases) {
+  KnobSheet drawn;
+  KnobSheet with_leases;
+  ASSERT_EQ(with_leases.Add("lease_reads=on"), "");
+  for (const ProfileChoice profile : {ProfileChoice::kTolerated, ProfileChoice::kBeyond, ProfileChoice::kNegative}) {
+    uint64_t leaping = 0;
+    for (uint64_t seed = 1; seed <= 200; ++seed) {
+      const auto leaps = [&](const Scenario& scenario) {
+        return std::any_of(scenario.episodes().begin(), scenario.episodes().end(), [](const Episode& episode) {
+          return episode.has_clock_leap() || episode.has_clock_freeze();
+        });
+      };
+      const Scenario scenario = DrawScenario(seed, FidelityChoice::kMixed, profile, drawn);
+      EXPECT_FALSE(leaps(scenario) && scenario.knobs().lease_reads()) << seed;
+      EXPECT_FALSE(leaps(DrawScenario(seed, FidelityChoice::kMixed, profile, with_leases))) << seed;
+      leaping += leaps(scenario) ? 1 : 0;
+    }
+    EXPECT_GT(leaping, 0u);
+  }
 }
 
 TEST(SwarmTest, TheFirstSeedsAreFineInBothFidelities) {

@@ -67,6 +67,26 @@ TEST(WorldTest, ACallToADeadProcessIsRefusedAndToADeadMachineTimesOut) {
   }
 }
 
+// Whatever the judges say of it: what a disk lost is found on the disk.
+TEST(WorldTest, WhatADiskLostIsFoundOnTheDisk) {
+  for (const bool lies : {false, true}) {
+    World world(SmallWorld(1));
+    world.StartMember(0);
+    RunUntil(world, Instant{} + Seconds(2));
+    world.universe().disk_knobs(0).sync_lies = lies;
+    world.client(0).Plan(PutOf(1, Instant{} + Seconds(2)));
+    RunUntil(world, Instant{} + Seconds(3));
+    ASSERT_EQ(world.counts().answered, 1u);
+    world.CrashMember(0, Survival::kNothing);
+    ASSERT_EQ(world.universe().disk(0).harmed(), lies);
+    world.StartMember(0);
+    EXPECT_EQ(world.loss(), "") << "the member has not gone on yet";
+    RunUntil(world, Instant{} + Seconds(4));
+    EXPECT_EQ(world.loss().empty(), !lies) << world.loss();
+    EXPECT_EQ(world.violation().has_value(), lies);
+  }
+}
+
 TEST(WorldTest, DestroyingAMemberAtAnyEventIsACrash) {
   for (const Fidelity fidelity : {Fidelity::kDirect, Fidelity::kWire}) {
     for (uint64_t crash_at = 1; crash_at < 400; crash_at += 7) {
