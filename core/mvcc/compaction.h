@@ -31,9 +31,6 @@ class Garbage {
   // difference between before, halfway and after.
   Collected Collect(KeyIndex& index, Revision compact, size_t changes_max);
 
-  // Changes that some compaction will take.
-  size_t size() const { return hidden_.size() + tombstones_.size(); }
-
  private:
   struct Note {
     Revision main;  // of the noted change

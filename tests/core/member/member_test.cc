@@ -492,9 +492,15 @@ TEST(MemberTest, BeforeAStopLeadershipGoesToWhoWasConnectedLongest) {
 
 TEST(MemberTest, WithoutConnectedMembersNothingIsHandedOver) {
   testing::MemoryDisk disk;
-  MemberRun run(disk, 1);
-  run.host.Advance(Millis(200));
+  MemberRun run(disk, 3);
+  run.TakeLead();
+  run.AcknowledgeAll();
+  for (MemberId peer : {kSecond, kThird}) {
+    run.carrier.SetDown(peer, PeerChannel::kMessage);
+    run.carrier.SetDown(peer, PeerChannel::kAppend);
+  }
   EXPECT_EQ(run.member.HandOverLeadership(), MemberId());
+  EXPECT_EQ(run.member.raft()->TransferTarget(), MemberId());
 }
 
 // What is not committed keeps its bytes in memory; beyond the limit proposals are refused in etcd's words, and what was
