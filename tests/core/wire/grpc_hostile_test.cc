@@ -170,6 +170,59 @@ INSTANTIATE_TEST_SUITE_P(
       return name;
     });
 
+// What a stream must not be sent once its HEADERS are out, in one piece with them, so that no answer overtakes it: the
+// eight cases of h2spec that a refusal on its way decides over a network (tests/interop/h2spec; http2/5.1/5 and 6.1/2 are
+// one here). RFC 9113 names a stream error for most; the library ends the connection with the same code for some, which
+// §5.4 allows.
+struct Violation {
+  const char* name;
+  uint8_t flags;  // of the HEADERS
+  std::string frames;
+  std::string error;
+};
+
+void PrintTo(const Violation& violation, std::ostream* out) { *out << violation.name; }
+
+class ViolationTest : public HostileClientTest, public ::testing::WithParamInterface<Violation> {};
+
+TEST_P(ViolationTest, IsToldTheErrorOfTheStandard) {
+  const Violation& violation = GetParam();
+  // A call that is under way, and the suite's, which is no gRPC and refused within the turn.
+  for (const std::string& fields : {CallFields(), CallFields("/etcdserverpb.KV/Range", "content-type")}) {
+    auto& raw = world.AddRaw();
+    raw.Write(Hello() + Encode(FrameType::kHeaders, kEndHeaders | violation.flags, 1, fields) + violation.frames);
+    world.Run();
+    EXPECT_EQ(ErrorOf(Decode(raw.received)), violation.error);
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(
+    Frames, ViolationTest,
+    ::testing::Values(
+        // §5.1, half-closed (remote): STREAM_CLOSED.
+        Violation{"data_behind_the_end", kEndStream, Encode(FrameType::kData, kEndStream, 1, "test"), "GOAWAY 5"},
+        Violation{"headers_behind_the_end", kEndStream,
+                  Encode(FrameType::kHeaders, kEndHeaders | kEndStream, 1, CallFields()), "GOAWAY 5"},
+        // §6.1: a connection error PROTOCOL_ERROR. Four bytes of five, and six that pad them.
+        Violation{"more_padding_than_payload", 0, Encode(FrameType::kData, kPadded | kEndStream, 1, "\6test"),
+                  "GOAWAY 1"},
+        // §6.9: PROTOCOL_ERROR.
+        Violation{"window_update_by_nothing", 0, Encode(FrameType::kWindowUpdate, 0, 1, Number(0)), "GOAWAY 1"},
+        // §6.9.1: FLOW_CONTROL_ERROR.
+        Violation{"window_beyond_the_largest", 0,
+                  Repeat(Encode(FrameType::kWindowUpdate, 0, 1, Number(0x7FFF'FFFF)), 2), "RST_STREAM 3"},
+        // §8.1: malformed, a stream error PROTOCOL_ERROR.
+        Violation{"second_headers_without_end", 0,
+                  Encode(FrameType::kData, 0, 1, "test") +
+                      Encode(FrameType::kHeaders, kEndHeaders, 1, Field("x-test", "ok")),
+                  "RST_STREAM 1"},
+        // §8.1 and §8.3: as above.
+        Violation{"pseudo_header_in_trailers", 0,
+                  Encode(FrameType::kData, 0, 1, "test") +
+                      Encode(FrameType::kHeaders, kEndHeaders | kEndStream, 1, Field(":method", "POST")),
+                  "RST_STREAM 1"}),
+    [](const auto& test) { return std::string(test.param.name); });
+
 TEST_F(HostileClientTest, WindowUpdatesForAnswersTakenAreNoFlood) {
   uint32_t stream = 1;
   for (int i = 0; i < 20; ++i) {

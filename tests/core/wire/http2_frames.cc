@@ -92,4 +92,14 @@ std::string GoAwayOf(const std::vector<Frame>& frames) {
   return text;
 }
 
+std::string ErrorOf(const std::vector<Frame>& frames) {
+  std::string text;
+  for (const Frame& frame : frames) {
+    const std::string_view payload = frame.payload;
+    if (frame.type == FrameType::kGoAway) text = absl::StrFormat("GOAWAY %d", Value(payload.substr(4, 4)));
+    if (frame.type == FrameType::kReset) text = absl::StrFormat("RST_STREAM %d", Value(payload));
+  }
+  return text;
+}
+
 }  // namespace detcd::wire

@@ -55,5 +55,7 @@ std::vector<Frame> Decode(std::string_view bytes);
 size_t CountOf(const std::vector<Frame>& frames, FrameType type);
 // `error debug` of the last GOAWAY; empty without one.
 std::string GoAwayOf(const std::vector<Frame>& frames);
+// `GOAWAY error` or `RST_STREAM error` of the last frame of these two; empty without one.
+std::string ErrorOf(const std::vector<Frame>& frames);
 
 }  // namespace detcd::wire
