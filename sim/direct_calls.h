@@ -30,6 +30,7 @@ class DirectCallServer final : public rpc::CallTransport {
 
   // --- rpc::CallTransport ---
   void Send(rpc::CallId call, const google::protobuf::Message& response) override;
+  void SendEncoded(rpc::CallId call, std::vector<Bytes> pieces) override;
   bool Writable(rpc::CallId call) const override;
   void Finish(rpc::CallId call, rpc::CallStatus status) override;
 

@@ -303,11 +303,12 @@ void Member::EndTurn() {
   if (stopped_) return;
   ServeReads();
   WorkOnStore();
+  LendTurn();
   FollowVersions(now);
   FinishLeaderMoves();
   // Applying and answering may have asked for more, and a batch of applies is bounded: another turn for the rest.
   bool more = apply_state_.applied_index < raft_->commit_index || (!unproposed_.empty() && MayPropose()) ||
-              reads_.WantsRound() || store_.HasWork();
+              reads_.WantsRound() || store_.HasWork() || worker_ != nullptr;
   if (more) RequestTurn();
   ArmTimer();
 }
@@ -476,6 +477,15 @@ void Member::ServeReads() {
   for (const Reads::Pending& read : reads_.TakeServable(apply_state_.applied_index)) {
     read.listener->OnReadReady(read.waiter, read.token, rpc::ApiError::kOk);
   }
+}
+
+void Member::RequestWork(rpc::WorkListener& listener) {
+  worker_ = &listener;
+  RequestTurn();
+}
+
+void Member::LendTurn() {
+  if (rpc::WorkListener* worker = std::exchange(worker_, nullptr)) worker->OnWork();
 }
 
 // One slice a turn: whatever a client sends meanwhile waits for one slice at the most.

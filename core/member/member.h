@@ -99,6 +99,7 @@ class Member final : public rpc::Backend,
   void LinearizableRead(const rpc::Waiter& waiter, rpc::ReadListener& listener, uint64_t token) override;
   void HashKv(const rpc::Waiter& waiter, rpc::HashListener& listener, Revision revision) override;
   void MoveLeader(const rpc::Waiter& waiter, MemberId target) override;
+  void RequestWork(rpc::WorkListener& listener) override;
   const mvcc::Store& store() const override { return store_; }
   rpc::MemberStatus Status() const override;
   std::vector<rpc::MemberRow> Members() const override;
@@ -155,6 +156,7 @@ class Member final : public rpc::Backend,
   void Answer(const rpc::Waiter& waiter, const ApplyResult& result);
   void ServeReads();
   void WorkOnStore();
+  void LendTurn();
   void FetchOlderEntries();
   void Expire(Instant now);
   void FinishTimedOut(const Proposals::Pending& pending);
@@ -191,6 +193,7 @@ class Member final : public rpc::Backend,
     rpc::Waiter waiter;
     rpc::HashListener* listener;
   };
+  rpc::WorkListener* worker_ = nullptr;     // asked for work
   std::map<uint64_t, WaitingHash> hashes_;  // by ticket of the store; at most kHashesWaitingMax
   struct WaitingCompaction {
     rpc::Waiter waiter;

@@ -9,6 +9,7 @@
 #include "core/base/probe.h"
 #include "core/mvcc/compaction.h"
 #include "core/mvcc/key_index.h"
+#include "core/mvcc/range_scan.h"
 #include "core/mvcc/upkeep.h"
 
 namespace detcd::mvcc {
@@ -16,82 +17,10 @@ namespace {
 
 constexpr std::string_view kFromKey("\0", 1);
 
-// A pair that a range found, before anything is copied.
-struct Hit {
-  const KeyRecord* record;
-  const KeyVersion* version;
-};
-
-KeyValue MakePair(const KeyRecord& record, const KeyVersion& version) {
-  return {.key = record.key,
-          .value = version.value,
-          .create_revision = version.create,
-          .mod_revision = version.main,
-          .version = version.version,
-          .lease = version.lease};
-}
-
-bool HasFilters(const RangeOptions& options) {
-  return options.min_mod_revision.value != 0 || options.max_mod_revision.value != 0 ||
-         options.min_create_revision.value != 0 || options.max_create_revision.value != 0;
-}
-
-bool PassesFilters(const RangeOptions& options, const KeyVersion& version) {
-  if (options.max_mod_revision.value != 0 && version.main > options.max_mod_revision) return false;
-  if (options.min_mod_revision.value != 0 && version.main < options.min_mod_revision) return false;
-  if (options.max_create_revision.value != 0 && version.create > options.max_create_revision) return false;
-  if (options.min_create_revision.value != 0 && version.create < options.min_create_revision) return false;
-  return true;
-}
-
-// Negative, zero or positive, as the sort target orders the pairs. Equal pairs stay in key order: etcd leaves that
-// order open, and one answer for all members is easier to check.
-int Compare(SortTarget target, const Hit& a, const Hit& b) {
-  auto three_way = [](const auto& x, const auto& y) { return x < y ? -1 : y < x ? 1 : 0; };
-  switch (target) {
-    case SortTarget::kKey:
-      return three_way(a.record->key.view(), b.record->key.view());
-    case SortTarget::kVersion:
-      return three_way(a.version->version, b.version->version);
-    case SortTarget::kCreate:
-      return three_way(a.version->create, b.version->create);
-    case SortTarget::kMod:
-      return three_way(a.version->main, b.version->main);
-    case SortTarget::kValue:
-      return three_way(a.version->value.view(), b.version->value.view());
-  }
-  return 0;
-}
-
-void Sort(const RangeOptions& options, std::vector<Hit>& hits) {
-  const bool descend = options.sort_order == SortOrder::kDescend;
-  if (options.sort_target == SortTarget::kKey) {  // the hits come in key order
-    if (descend) std::reverse(hits.begin(), hits.end());
-    return;
-  }
-  std::sort(hits.begin(), hits.end(), [&](const Hit& a, const Hit& b) {
-    const int order = Compare(options.sort_target, a, b);
-    if (order == 0) return a.record->key.view() < b.record->key.view();
-    return descend ? order > 0 : order < 0;
-  });
-}
-
-// keys_only pairs come from the memory index in etcd, which knows no lease; only a sort by value makes it read the
-// whole pair, and then just the value is dropped afterwards.
-KeyValue Present(const RangeOptions& options, const Hit& hit) {
-  KeyValue pair = MakePair(*hit.record, *hit.version);
-  if (options.keys_only) {
-    pair.value = Bytes();
-    if (options.sort_target != SortTarget::kValue) pair.lease = LeaseId();
-  }
-  return pair;
-}
-
 }  // namespace
 
 class Store::Impl {
  public:
-  RangeResult Range(const KeyRange& range, const RangeOptions& options) const;
   const KeyRecord* FindLive(std::string_view key) const;
   // Of a revision to read at.
   RangeError Check(Revision at) const;
@@ -112,7 +41,8 @@ class Store::Impl {
 
   KeyIndex index;
   Garbage garbage;
-  Upkeep upkeep{index, garbage};
+  std::multiset<Revision> holds;
+  Upkeep upkeep{index, garbage, holds};
   Revision revision{1};  // never falls
   Revision compact_revision{-1};
   bool in_transaction = false;
@@ -131,53 +61,6 @@ RangeError Store::Impl::Check(Revision at) const {
   if (at > revision) return RangeError::kFutureRevision;
   if (at < compact_revision) return RangeError::kCompacted;
   return RangeError::kOk;
-}
-
-RangeResult Store::Impl::Range(const KeyRange& range, const RangeOptions& options) const {
-  RangeResult result;
-  // Inside a transaction the current revision includes the transaction's own changes so far.
-  Revision at(std::numeric_limits<int64_t>::max());
-  if (options.revision.value > 0) {
-    at = options.revision;
-    result.error = Check(at);
-    if (result.error != RangeError::kOk) return result;
-  }
-
-  if (range.end.empty()) {
-    const KeyRecord* record = index.Find(range.key);
-    const KeyVersion* version = record == nullptr ? nullptr : record->VisibleAt(at);
-    if (version == nullptr) return result;
-    result.count = 1;
-    if (!options.count_only && PassesFilters(options, *version)) result.kvs.push_back(Present(options, {record, version}));
-    return result;
-  }
-
-  // Sorting and filtering look at the whole range; without them limit + 1 pairs tell all that is asked, and the rest is
-  // only counted. An order of kNone with another target than the key sorts after that cut, as etcd does.
-  const bool whole = options.sort_order != SortOrder::kNone || HasFilters(options);
-  size_t hits_max = std::numeric_limits<size_t>::max();
-  if (options.count_only) {
-    hits_max = 0;
-  } else if (!whole && options.limit > 0) {
-    hits_max = static_cast<size_t>(options.limit) + 1;
-  }
-  std::vector<Hit> hits;
-  ForEach(range, [&](const KeyRecord& record) {
-    const KeyVersion* version = record.VisibleAt(at);
-    if (version == nullptr) return true;
-    ++result.count;
-    if (hits.size() < hits_max && PassesFilters(options, *version)) hits.push_back({&record, version});
-    return true;
-  });
-
-  Sort(options, hits);
-  if (options.limit > 0 && hits.size() > static_cast<size_t>(options.limit)) {
-    hits.resize(static_cast<size_t>(options.limit));
-    result.more = true;
-  }
-  result.kvs.reserve(hits.size());
-  for (const Hit& hit : hits) result.kvs.push_back(Present(options, hit));
-  return result;
 }
 
 KeyVersion& Store::Impl::Append(KeyRecord& record) {
@@ -208,8 +91,46 @@ uint64_t Store::bytes() const { return impl_->bytes; }
 uint64_t Store::key_count() const { return impl_->live_keys; }
 
 RangeResult Store::Range(const KeyRange& range, const RangeOptions& options) const {
-  return impl_->Range(range, options);
+  std::optional<RangeResult> result = RangeWithin(range, options, {});
+  CHECK(result.has_value());
+  return *std::move(result);
 }
+
+std::optional<RangeResult> Store::RangeWithin(const KeyRange& range, const RangeOptions& options,
+                                              const RangeSlice& slice) const {
+  std::optional<RangeResult> result(std::in_place);
+  // Inside a transaction the current revision includes the transaction's own changes so far.
+  Revision at(std::numeric_limits<int64_t>::max());
+  if (options.revision.value > 0) {
+    at = options.revision;
+    result->error = impl_->Check(at);
+    if (result->error != RangeError::kOk) return result;
+  }
+
+  if (range.end.empty()) {
+    const KeyRecord* record = impl_->index.Find(range.key);
+    const KeyVersion* version = record == nullptr ? nullptr : record->VisibleAt(at);
+    if (version == nullptr) return result;
+    result->count = 1;
+    if (options.count_only || !PassesFilters(options, *version)) return result;
+    result->kvs.push_back(Present(options, MakePair(*record, *version)));
+    return result;
+  }
+
+  RangeScan scan(impl_->index, range, options, at);
+  if (!scan.Step(slice, result->kvs)) return std::nullopt;
+  result->count = scan.count();
+  result->more = scan.more();
+  return result;
+}
+
+RangeScan Store::Scan(const KeyRange& range, const RangeOptions& options) const {
+  CHECK(!impl_->in_transaction && impl_->Check(options.revision) == RangeError::kOk);
+  return RangeScan(impl_->index, range, options, options.revision);
+}
+
+Store::Hold::Hold(const Store& store, Revision revision) : holds_(store.impl_->holds), place_(holds_.insert(revision)) {}
+Store::Hold::~Hold() { holds_.erase(place_); }
 
 Store::Part Store::ReadPart(const KeyRange& range, const PartOptions& options) const {
   Part part;
@@ -224,7 +145,7 @@ Store::Part Store::ReadPart(const KeyRange& range, const PartOptions& options) c
       part.more = true;
       return false;
     }
-    const KeyValue& pair = part.kvs.emplace_back(Present(presented, {&record, version}));
+    const KeyValue& pair = part.kvs.emplace_back(Present(presented, MakePair(record, *version)));
     bytes += pair.key.size() + pair.value.size();
     return true;
   });

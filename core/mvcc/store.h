@@ -7,9 +7,12 @@
 // revision is the same before and after, and hashes wait their turn behind the removals that came before them.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string_view>
 #include <vector>
 
@@ -58,12 +61,21 @@ struct RangeOptions {
 // What can be wrong with a revision that a request names.
 enum class RangeError : uint8_t { kOk, kFutureRevision, kCompacted };
 
+// Bounds of one slice of a range: keys walked over, pairs given, and their bytes (the last pair may pass them).
+struct RangeSlice {
+  size_t keys_max = std::numeric_limits<size_t>::max();
+  size_t pairs_max = std::numeric_limits<size_t>::max();
+  size_t bytes_max = std::numeric_limits<size_t>::max();
+};
+
 struct RangeResult {
   RangeError error = RangeError::kOk;
   std::vector<KeyValue> kvs;
   int64_t count = 0;   // before limit and filters
   bool more = false;
 };
+
+class RangeScan;
 
 class Store {
  public:
@@ -76,6 +88,26 @@ class Store {
   Revision compact_revision() const;  // -1: never compacted
 
   RangeResult Range(const KeyRange& range, const RangeOptions& options) const;
+  // As above when one slice is enough. nullopt: it is not, and the answer takes a Scan.
+  std::optional<RangeResult> RangeWithin(const KeyRange& range, const RangeOptions& options,
+                                         const RangeSlice& slice) const;
+  // A range in slices, for which the store may change between them; not of one single key. `options.revision` is positive
+  // and can be read, and a Hold of it lives as long as the scan. So do the bytes of `range`.
+  RangeScan Scan(const KeyRange& range, const RangeOptions& options) const;
+
+  // While it lives, what can be read at `revision` stays, also below a later compaction: that counts at once, as ever, and
+  // its removals wait.
+  class Hold {
+   public:
+    Hold(const Store& store, Revision revision);
+    ~Hold();
+    Hold(const Hold&) = delete;
+    Hold& operator=(const Hold&) = delete;
+
+   private:
+    std::multiset<Revision>& holds_;
+    std::multiset<Revision>::iterator place_;
+  };
 
   // Part of a range: its first pairs in key order, until `pairs_max` of them or `bytes_max` bytes of keys and values (but
   // at least one) have been read. `more`: there are others behind. Nothing is counted, so the cost is that of the part.
@@ -129,7 +161,7 @@ class Store {
   // Hands out the hashes that are done.
   std::vector<FinishedHash> TakeHashes();
 
-  // Whether Work has anything to do.
+  // Whether Work has anything to do now.
   bool HasWork() const;
   // One slice of the oldest removal or hash: about `changes_max` changes at most.
   void Work(size_t changes_max = kStoreSliceChanges);

@@ -58,8 +58,13 @@ std::optional<uint64_t> Upkeep::AddHash(Revision asked, const HashScope& scope, 
   return next_ticket_++;
 }
 
+// What a removal takes is hidden at its revision, and at all above it.
+bool Upkeep::Held(const Job& job) const {
+  return job.kind == Job::Kind::kCompaction && !job.hash_wanted && !holds_.empty() && *holds_.begin() < job.scope.revision;
+}
+
 uint64_t Upkeep::Work(size_t changes_max) {
-  CHECK(!jobs_.empty());
+  CHECK(HasWork());
   Job& job = jobs_.front();
   if (job.kept) {
     finished_.push_back({.ticket = job.ticket, .result = KeptFor(job.asked)});

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <deque>
 #include <optional>
+#include <set>
 #include <vector>
 
 #include "core/base/types.h"
@@ -18,8 +19,9 @@ namespace detcd::mvcc {
 
 class Upkeep {
  public:
-  // Both outlive this object.
-  Upkeep(KeyIndex& index, Garbage& garbage) : index_(index), garbage_(garbage) {}
+  // All outlive this object. A removal waits while a revision below it is among `holds`.
+  Upkeep(KeyIndex& index, Garbage& garbage, const std::multiset<Revision>& holds)
+      : index_(index), garbage_(garbage), holds_(holds) {}
 
   // Compaction to `revision`, the one before having been to `former` (-1: none).
   void AddCompaction(Revision revision, Revision former);
@@ -28,7 +30,7 @@ class Upkeep {
   // The hash for a request of `asked`: the kept one when `kept`, else that of `scope`. nullopt: too many wait.
   std::optional<uint64_t> AddHash(Revision asked, const HashScope& scope, bool kept);
 
-  bool HasWork() const { return !jobs_.empty(); }
+  bool HasWork() const { return !jobs_.empty() && !Held(jobs_.front()); }
   // One slice. The bytes of memory it freed.
   uint64_t Work(size_t changes_max);
 
@@ -50,6 +52,7 @@ class Upkeep {
     HashResult result;
   };
 
+  bool Held(const Job& job) const;
   bool WorkOnHash(Job& job, size_t changes_max);
   void FinishHash(const Job& job, const HashResult& result);
   const HashResult& KeptFor(Revision asked) const;
@@ -57,6 +60,7 @@ class Upkeep {
 
   KeyIndex& index_;
   Garbage& garbage_;
+  const std::multiset<Revision>& holds_;
   std::deque<Job> jobs_;
   std::optional<HashJob> hash_;         // of the first job, while it goes on
   std::deque<KeptHash> kept_;           // of the last compactions that are done, ascending

@@ -87,6 +87,15 @@ class HashListener {
   ~HashListener() = default;
 };
 
+// Hears that it is its turn to work.
+class WorkListener {
+ public:
+  virtual void OnWork() = 0;
+
+ protected:
+  ~WorkListener() = default;
+};
+
 class Backend {
  public:
   virtual ~Backend() = default;
@@ -106,6 +115,10 @@ class Backend {
   // Makes `target` the leader and then ends the call, with an answer of its kind. kNotLeader, kBadLeaderTransferee (no
   // voter of this cluster), kLeaderTransferTimeout. A call that dies meanwhile is answered into the void.
   virtual void MoveLeader(const Waiter& waiter, MemberId target) = 0;
+
+  // Calls listener.OnWork() once, in a later event, for one slice of work; asked twice before that, still once. There is
+  // one listener.
+  virtual void RequestWork(WorkListener& listener) = 0;
 
   virtual const mvcc::Store& store() const = 0;
   virtual MemberStatus Status() const = 0;

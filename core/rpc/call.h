@@ -11,7 +11,9 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "core/base/bytes.h"
 #include "core/base/time.h"
 #include "core/rpc/method.h"
 
@@ -69,6 +71,8 @@ class CallTransport {
   // Takes one response message; done with `response` when it returns. Above its credit (see Writable) it still takes
   // it, within a bounded overdraft of one message a call: a streaming service asks Writable first.
   virtual void Send(CallId call, const google::protobuf::Message& response) = 0;
+  // As Send, for the one message of a unary call that is encoded already: the pieces, one after another, are its bytes.
+  virtual void SendEncoded(CallId call, std::vector<Bytes> pieces) = 0;
   // Whether a streaming call may send more now; when not, CallService::Credit follows.
   virtual bool Writable(CallId call) const = 0;
   // Ends the call; a unary call that ends well has sent its one message before.

@@ -25,9 +25,10 @@ ApiError CheckDeleteRange(const etcdserverpb::DeleteRangeRequest& request) {
   return request.key().empty() ? ApiError::kEmptyKey : ApiError::kOk;
 }
 
-ApiError Range(const Backend& backend, const etcdserverpb::RangeRequest& request,
-               etcdserverpb::RangeResponse& response) {
-  if (ApiError error = ReadRange(backend.store(), request, response); error != ApiError::kOk) return error;
+std::optional<ApiError> Range(const Backend& backend, const etcdserverpb::RangeRequest& request,
+                              etcdserverpb::RangeResponse& response) {
+  const std::optional<ApiError> error = ReadRangeInOneSlice(backend.store(), request, response);
+  if (error != ApiError::kOk) return error;
   FillHeader(backend.Status(), backend.store().revision(), *response.mutable_header());
   return ApiError::kOk;
 }

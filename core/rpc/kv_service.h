@@ -1,6 +1,8 @@
 // etcdserverpb.KV: Range, Put, DeleteRange, Txn and Compact, with their checks in etcd's order (reference/errors.md 5).
 #pragma once
 
+#include <optional>
+
 #include "core/rpc/api_error.h"
 #include "core/rpc/backend.h"
 
@@ -21,9 +23,10 @@ ApiError CheckRange(const etcdserverpb::RangeRequest& request);
 ApiError CheckPut(const etcdserverpb::PutRequest& request);
 ApiError CheckDeleteRange(const etcdserverpb::DeleteRangeRequest& request);
 
-// Answers a checked Range from the applied state; a linearizable one has waited for its read index before.
-ApiError Range(const Backend& backend, const etcdserverpb::RangeRequest& request,
-               etcdserverpb::RangeResponse& response);
+// Answers a checked Range from the applied state; a linearizable one has waited for its read index before. nullopt: the
+// answer takes more than one slice (LongRange).
+std::optional<ApiError> Range(const Backend& backend, const etcdserverpb::RangeRequest& request,
+                              etcdserverpb::RangeResponse& response);
 
 // As above for a read-only Txn.
 ApiError ReadTxn(const Backend& backend, const etcdserverpb::TxnRequest& request, etcdserverpb::TxnResponse& response);

@@ -9,6 +9,27 @@
 namespace detcd::rpc {
 namespace {
 
+using etcdserverpb::RangeRequest;
+static_assert(static_cast<int>(mvcc::SortOrder::kNone) == RangeRequest::NONE);
+static_assert(static_cast<int>(mvcc::SortOrder::kAscend) == RangeRequest::ASCEND);
+static_assert(static_cast<int>(mvcc::SortOrder::kDescend) == RangeRequest::DESCEND);
+static_assert(static_cast<int>(mvcc::SortTarget::kKey) == RangeRequest::KEY);
+static_assert(static_cast<int>(mvcc::SortTarget::kVersion) == RangeRequest::VERSION);
+static_assert(static_cast<int>(mvcc::SortTarget::kCreate) == RangeRequest::CREATE);
+static_assert(static_cast<int>(mvcc::SortTarget::kMod) == RangeRequest::MOD);
+static_assert(static_cast<int>(mvcc::SortTarget::kValue) == RangeRequest::VALUE);
+
+ApiError FillRange(const mvcc::RangeResult& result, etcdserverpb::RangeResponse& response) {
+  if (result.error != mvcc::RangeError::kOk) return ToApiError(result.error);
+  response.mutable_kvs()->Reserve(static_cast<int>(result.kvs.size()));
+  for (const mvcc::KeyValue& pair : result.kvs) ToMessage(pair, *response.add_kvs());
+  response.set_more(result.more);
+  response.set_count(result.count);
+  return ApiError::kOk;
+}
+
+}  // namespace
+
 mvcc::RangeOptions OptionsOf(const etcdserverpb::RangeRequest& request) {
   mvcc::RangeOptions options;
   options.revision = Revision(request.revision());
@@ -27,18 +48,6 @@ mvcc::RangeOptions OptionsOf(const etcdserverpb::RangeRequest& request) {
   options.max_create_revision = Revision(request.max_create_revision());
   return options;
 }
-
-using etcdserverpb::RangeRequest;
-static_assert(static_cast<int>(mvcc::SortOrder::kNone) == RangeRequest::NONE);
-static_assert(static_cast<int>(mvcc::SortOrder::kAscend) == RangeRequest::ASCEND);
-static_assert(static_cast<int>(mvcc::SortOrder::kDescend) == RangeRequest::DESCEND);
-static_assert(static_cast<int>(mvcc::SortTarget::kKey) == RangeRequest::KEY);
-static_assert(static_cast<int>(mvcc::SortTarget::kVersion) == RangeRequest::VERSION);
-static_assert(static_cast<int>(mvcc::SortTarget::kCreate) == RangeRequest::CREATE);
-static_assert(static_cast<int>(mvcc::SortTarget::kMod) == RangeRequest::MOD);
-static_assert(static_cast<int>(mvcc::SortTarget::kValue) == RangeRequest::VALUE);
-
-}  // namespace
 
 // The second try is for the rare deep one, so that all others take the library's fast path.
 bool ParseRequest(std::string_view encoded, google::protobuf::Message& request) {
@@ -91,13 +100,15 @@ ApiError ToApiError(mvcc::RangeError error) {
 
 ApiError ReadRange(const mvcc::Store& store, const etcdserverpb::RangeRequest& request,
                    etcdserverpb::RangeResponse& response) {
-  const mvcc::RangeResult result = store.Range({.key = request.key(), .end = request.range_end()}, OptionsOf(request));
-  if (result.error != mvcc::RangeError::kOk) return ToApiError(result.error);
-  response.mutable_kvs()->Reserve(static_cast<int>(result.kvs.size()));
-  for (const mvcc::KeyValue& pair : result.kvs) ToMessage(pair, *response.add_kvs());
-  response.set_more(result.more);
-  response.set_count(result.count);
-  return ApiError::kOk;
+  return FillRange(store.Range({.key = request.key(), .end = request.range_end()}, OptionsOf(request)), response);
+}
+
+std::optional<ApiError> ReadRangeInOneSlice(const mvcc::Store& store, const etcdserverpb::RangeRequest& request,
+                                            etcdserverpb::RangeResponse& response) {
+  const std::optional<mvcc::RangeResult> result =
+      store.RangeWithin({.key = request.key(), .end = request.range_end()}, OptionsOf(request), kRangeSlice);
+  if (!result.has_value()) return std::nullopt;
+  return FillRange(*result, response);
 }
 
 }  // namespace detcd::rpc

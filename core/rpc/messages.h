@@ -1,8 +1,10 @@
 // Small conversions between the store's structs and the API's messages, shared by the services and the apply loop.
 #pragma once
 
+#include <optional>
 #include <string_view>
 
+#include "core/base/limits.h"
 #include "core/base/types.h"
 #include "core/mvcc/store.h"
 #include "core/rpc/api_error.h"
@@ -42,6 +44,12 @@ ApiError ToApiError(mvcc::RangeError error);
 // 0: the services refuse them before.
 ApiError ReadRange(const mvcc::Store& store, const etcdserverpb::RangeRequest& request,
                    etcdserverpb::RangeResponse& response);
+// As above when one slice is enough; nullopt: it is not, and nothing was read.
+std::optional<ApiError> ReadRangeInOneSlice(const mvcc::Store& store, const etcdserverpb::RangeRequest& request,
+                                            etcdserverpb::RangeResponse& response);
+inline constexpr mvcc::RangeSlice kRangeSlice = {
+    .keys_max = kRangeSliceKeys, .pairs_max = kRangeSlicePairs, .bytes_max = kRangeSliceBytes};
+mvcc::RangeOptions OptionsOf(const etcdserverpb::RangeRequest& request);
 
 // The message of one kind that a call's method names; the transport gives no other.
 template <class Wanted, class Base>

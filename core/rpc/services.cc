@@ -1,7 +1,9 @@
 #include "core/rpc/services.h"
 
 #include <algorithm>
+#include <deque>
 #include <iterator>
+#include <optional>
 #include <string>
 #include <utility>
 #include <vector>
@@ -16,6 +18,7 @@
 #include "core/rpc/cluster_service.h"
 #include "core/rpc/health_service.h"
 #include "core/rpc/kv_service.h"
+#include "core/rpc/long_range.h"
 #include "core/rpc/maintenance_service.h"
 #include "core/rpc/messages.h"
 #include "core/rpc/range_stream.h"
@@ -27,13 +30,14 @@ namespace {
 
 using ProtoMessage = google::protobuf::Message;
 
-// An open call: `read` and its size only while a linearizable read waits, which needs the request again afterwards;
-// `stream` while a RangeStream is under way.
+// An open call: `read` and its size only while it waits for its read index or its turn among the long ranges, and needs
+// the request again afterwards; `stream` while a RangeStream is under way.
 struct OpenCall {
   Method method = Method::kRange;
   bool has_message = false;
   std::unique_ptr<ProtoMessage> read;
   size_t read_bytes = 0;
+  bool is_long = false;  // stands among the long ranges
   std::unique_ptr<RangeStream> stream;
 };
 
@@ -68,6 +72,7 @@ class Services::Impl {
   void OnReadReady(const Waiter& waiter, ApiError error);
   void OnHashReady(const Waiter& waiter, ApiError error, const mvcc::HashResult& result);
   void SendParts(const Waiter& waiter);
+  void WorkOnLongRanges();
   size_t OpenCallCount() const;
 
  private:
@@ -84,6 +89,8 @@ class Services::Impl {
   void StartMemberList(const Waiter& waiter, const etcdserverpb::MemberListRequest& request);
   void StartHealthWatch(const Waiter& waiter, const grpc::health::v1::HealthCheckRequest& request);
   void WaitForReadIndex(const Waiter& waiter, const ProtoMessage& request);
+  bool KeepRequest(const Waiter& waiter, const ProtoMessage& request);
+  void DropRequest(OpenCall& open);
   void AnswerRange(const Waiter& waiter, const etcdserverpb::RangeRequest& request);
   void OpenStream(const Waiter& waiter, const etcdserverpb::RangeRequest& request);
   void AnswerTxn(const Waiter& waiter, const etcdserverpb::TxnRequest& request);
@@ -99,6 +106,11 @@ class Services::Impl {
   std::vector<TransportCalls> transports_;
   size_t reads_waiting_ = 0;        // calls with `read`
   size_t reads_waiting_bytes_ = 0;  // and the sum of their read_bytes
+  // Ranges of more than a slice, one at a time, so that one answer at the most is half made. Some calls may be dead, but
+  // not more than half of them.
+  std::deque<Waiter> long_ranges_;
+  size_t long_ranges_dead_ = 0;
+  std::optional<LongRange> long_range_;  // of the first of them, once begun; its request is the call's `read`
 };
 
 // --- the life of a call ----------------------------------------------------------------------------------------------
@@ -120,11 +132,37 @@ void Services::Impl::Drop(CallTransport& transport, CallId call) {
   auto& calls = CallsOf(transport).calls;
   auto it = calls.find(call);
   if (it == calls.end()) return;
-  if (it->second.read != nullptr) {
-    --reads_waiting_;
-    reads_waiting_bytes_ -= it->second.read_bytes;
-  }
+  DropRequest(it->second);
+  const bool reading = long_range_.has_value() && long_ranges_.front().transport == &transport &&
+                       long_ranges_.front().call == call;
+  if (reading) long_range_.reset();
+  const bool was_long = it->second.is_long;
   calls.erase(it);
+  if (!was_long || ++long_ranges_dead_ * 2 <= long_ranges_.size()) return;
+  std::erase_if(long_ranges_, [&](const Waiter& w) { return Find(*w.transport, w.call) == nullptr; });
+  long_ranges_dead_ = 0;
+}
+
+bool Services::Impl::KeepRequest(const Waiter& waiter, const ProtoMessage& request) {
+  const size_t bytes = request.ByteSizeLong();
+  if (reads_waiting_ >= kReadsInFlightMax || bytes > kReadsInFlightBytesMax - reads_waiting_bytes_) {
+    PROBE("rpc.too_many_waiting_reads");
+    return false;
+  }
+  OpenCall* open = Find(*waiter.transport, waiter.call);
+  open->read.reset(request.New());
+  open->read->CopyFrom(request);
+  open->read_bytes = bytes;
+  ++reads_waiting_;
+  reads_waiting_bytes_ += bytes;
+  return true;
+}
+
+void Services::Impl::DropRequest(OpenCall& open) {
+  if (open.read == nullptr) return;
+  --reads_waiting_;
+  reads_waiting_bytes_ -= open.read_bytes;
+  open.read.reset();
 }
 
 size_t Services::Impl::OpenCallCount() const {
@@ -321,17 +359,7 @@ void Services::Impl::StartHealthWatch(const Waiter& waiter, const grpc::health::
 }
 
 void Services::Impl::WaitForReadIndex(const Waiter& waiter, const ProtoMessage& request) {
-  const size_t bytes = request.ByteSizeLong();
-  if (reads_waiting_ >= kReadsInFlightMax || bytes > kReadsInFlightBytesMax - reads_waiting_bytes_) {
-    PROBE("rpc.too_many_waiting_reads");
-    return Fail(waiter, ApiError::kTooManyRequests);
-  }
-  OpenCall* open = Find(*waiter.transport, waiter.call);
-  open->read.reset(request.New());
-  open->read->CopyFrom(request);
-  open->read_bytes = bytes;
-  ++reads_waiting_;
-  reads_waiting_bytes_ += bytes;
+  if (!KeepRequest(waiter, request)) return Fail(waiter, ApiError::kTooManyRequests);
   backend_.LinearizableRead(waiter, self_, 0);
 }
 
@@ -362,8 +390,43 @@ void Services::Impl::OnReadReady(const Waiter& waiter, ApiError error) {
 
 void Services::Impl::AnswerRange(const Waiter& waiter, const etcdserverpb::RangeRequest& request) {
   etcdserverpb::RangeResponse response;
-  if (ApiError error = rpc::Range(backend_, request, response); error != ApiError::kOk) return Fail(waiter, error);
-  Answer(waiter, response);
+  const std::optional<ApiError> error = rpc::Range(backend_, request, response);
+  if (error == ApiError::kOk) return Answer(waiter, response);
+  if (error.has_value()) return Fail(waiter, *error);
+  PROBE("rpc.long_range");
+  if (!KeepRequest(waiter, request)) return Fail(waiter, ApiError::kTooManyRequests);
+  Find(*waiter.transport, waiter.call)->is_long = true;
+  long_ranges_.push_back(waiter);
+  backend_.RequestWork(self_);
+}
+
+// One slice of the oldest. Its revision is taken when it begins: a read may see what came after it was asked for.
+void Services::Impl::WorkOnLongRanges() {
+  OpenCall* open = nullptr;
+  for (; !long_ranges_.empty(); long_ranges_.pop_front()) {
+    open = Find(*long_ranges_.front().transport, long_ranges_.front().call);
+    if (open != nullptr) break;
+    PROBE("rpc.long_range_for_dead_call");
+    --long_ranges_dead_;
+  }
+  if (long_ranges_.empty()) return;
+  const Waiter waiter = long_ranges_.front();
+  const auto& request = As<etcdserverpb::RangeRequest>(*open->read);
+  ApiError error = ApiError::kOk;
+  if (!long_range_.has_value()) error = CheckLongRange(backend_.store(), request);
+  if (error == ApiError::kOk) {
+    if (!long_range_.has_value()) long_range_.emplace(backend_, request);
+    if (!long_range_->Step()) return backend_.RequestWork(self_);
+  }
+  std::vector<Bytes> answer;
+  if (error == ApiError::kOk) answer = long_range_->TakeAnswer();
+  long_range_.reset();
+  long_ranges_.pop_front();
+  open->is_long = false;
+  Drop(*waiter.transport, waiter.call);
+  if (error == ApiError::kOk) waiter.transport->SendEncoded(waiter.call, std::move(answer));
+  waiter.transport->Finish(waiter.call, ToCallStatus(error));
+  if (!long_ranges_.empty()) backend_.RequestWork(self_);
 }
 
 void Services::Impl::OpenStream(const Waiter& waiter, const etcdserverpb::RangeRequest& request) {
@@ -428,6 +491,7 @@ void Services::OnReadReady(const Waiter& waiter, uint64_t, ApiError error) { imp
 void Services::OnHashReady(const Waiter& waiter, ApiError error, const mvcc::HashResult& result) {
   impl_->OnHashReady(waiter, error, result);
 }
+void Services::OnWork() { impl_->WorkOnLongRanges(); }
 size_t Services::open_call_count() const { return impl_->OpenCallCount(); }
 
 }  // namespace detcd::rpc

@@ -1,6 +1,6 @@
 // All methods of the API over one Backend: checks that every call shares, then the service of the method. A call is
-// remembered here only while it waits for its message, for a linearizable read, or for its end as a stream; a proposal
-// is handed to the backend whole, which answers the call when the entry is applied.
+// remembered here only while it waits for its message, for a linearizable read, for a long range, or for its end as a
+// stream; a proposal is handed to the backend whole, which answers the call when the entry is applied.
 #pragma once
 
 #include <cstdint>
@@ -16,7 +16,7 @@ struct ServicesOptions {
   int64_t quota_bytes = 2'147'483'648;  // Status.dbSizeQuota; etcd's default of 2 GiB
 };
 
-class Services final : public CallService, public ReadListener, public HashListener {
+class Services final : public CallService, public ReadListener, public HashListener, public WorkListener {
  public:
   // `backend` outlives this object.
   Services(Backend& backend, ServicesOptions options);
@@ -32,6 +32,7 @@ class Services final : public CallService, public ReadListener, public HashListe
 
   void OnReadReady(const Waiter& waiter, uint64_t token, ApiError error) override;
   void OnHashReady(const Waiter& waiter, ApiError error, const mvcc::HashResult& result) override;
+  void OnWork() override;
 
   // Calls remembered now.
   size_t open_call_count() const;

@@ -141,28 +141,59 @@ void GrpcConnection::MarkDirty() {
 
 void GrpcConnection::Send(int32_t id, const google::protobuf::Message& response) {
   Call* call = FindOpen(id);
+  if (call == nullptr || !MaySend(*call, response.ByteSizeLong())) return;
+  CHECK(call->pieces.empty());  // an encoded answer is the only one of its call
+  queued_ += call->head.gzip() ? AppendGzipMessage(response, shared_.gzip, call->outgoing)
+                               : AppendMessage(response, call->outgoing);
+  OnQueued(*call);
+}
+
+void GrpcConnection::SendEncoded(int32_t id, std::vector<Bytes> pieces) {
+  Call* call = FindOpen(id);
   if (call == nullptr) return;
-  if (const size_t size = response.ByteSizeLong(); size > kSendBytesMax) {
+  size_t size = 0;
+  for (const Bytes& piece : pieces) size += piece.size();
+  if (!MaySend(*call, size)) return;
+  if (call->head.gzip()) {
+    std::string plain;
+    plain.reserve(size);
+    for (const Bytes& piece : pieces) plain += piece.view();
+    queued_ += AppendGzipMessage(plain, shared_.gzip, call->outgoing);
+  } else {
+    queued_ += AppendPrefix(size, call->outgoing) + size;
+    call->SetPieces(std::move(pieces));
+  }
+  OnQueued(*call);
+}
+
+// Whether an answer of `size` bytes may be queued; if not, the call has been ended.
+bool GrpcConnection::MaySend(Call& call, size_t size) {
+  if (size > kSendBytesMax) {
     PROBE("wire.response_too_large");
-    return Abort(*call, {rpc::StatusCode::kResourceExhausted,
-                         absl::StrFormat("grpc: trying to send message larger than max (%d vs. %d)", size, kSendBytesMax)});
+    Abort(call, {rpc::StatusCode::kResourceExhausted,
+                 absl::StrFormat("grpc: trying to send message larger than max (%d vs. %d)", size, kSendBytesMax)});
+    return false;
   }
   if (queued_ > kConnectionSendBacklogMax) {
     // A client that opens calls and takes no answers: its windows are shut, and memory is not.
     PROBE("wire.answers_not_taken");
-    return Abort(*call, {rpc::StatusCode::kResourceExhausted, "too many answers that the client does not take"});
+    Abort(call, {rpc::StatusCode::kResourceExhausted, "too many answers that the client does not take"});
+    return false;
   }
-  queued_ += call->head.gzip() ? AppendGzipMessage(response, shared_.gzip, call->outgoing)
-                               : AppendMessage(response, call->outgoing);
-  if (!call->headers_sent) {
-    call->headers_sent = true;
-    const std::string_view type = call->head.content_type();
+  return true;
+}
+
+// A message has been added to what the call sends.
+void GrpcConnection::OnQueued(Call& call) {
+  if (!call.headers_sent) {
+    call.headers_sent = true;
+    const std::string_view type = call.head.content_type();
     const std::array<Http2Header, 3> headers = {{{":status", "200", true},
                                                  {"content-type", type.empty() ? kContentType : type, type.empty()},
                                                  {"grpc-encoding", "gzip", true}}};
-    session_.SubmitResponse(*call, std::span(headers).first(call->head.gzip() ? 3 : 2), false);
+    session_.SubmitResponse(call, std::span(headers).first(call.head.gzip() ? 3 : 2), false);
   } else {
-    session_.BodyGrew(*call);
+    session_.BodyGrew(call);
   }
   MarkDirty();
 }

@@ -85,6 +85,7 @@ class GrpcConnection final : private StreamListener, private Http2Listener, priv
 
   // The calls of CallTransport, for stream `id`; ignored when it has no open call.
   void Send(int32_t id, const google::protobuf::Message& response);
+  void SendEncoded(int32_t id, std::vector<Bytes> pieces);
   bool Writable(int32_t id);
   void Finish(int32_t id, const rpc::CallStatus& status);
 
@@ -161,6 +162,8 @@ class GrpcConnection final : private StreamListener, private Http2Listener, priv
 
   void AddDeadline(Call& call);
   void DropDeadline(Call& call);
+  bool MaySend(Call& call, size_t size);
+  void OnQueued(Call& call);
   bool Starving(const Call& call) const;
   void CheckCredit();
   // GOAWAY with ENHANCE_YOUR_CALM and `debug`, when there is any, after which the connection hears nothing.

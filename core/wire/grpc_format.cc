@@ -32,6 +32,12 @@ int HexDigit(char c) {
   return -1;
 }
 
+// A message of `size` bytes, not compressed.
+void WritePrefix(size_t size, char* out) {
+  out[0] = 0;
+  for (size_t i = 0; i < 4; ++i) out[1 + i] = static_cast<char>(size >> (24 - 8 * i) & 0xFF);
+}
+
 }  // namespace
 
 size_t AppendMessage(const google::protobuf::Message& message, std::string& body) {
@@ -39,16 +45,24 @@ size_t AppendMessage(const google::protobuf::Message& message, std::string& body
   CHECK(size <= std::numeric_limits<int32_t>::max());  // protobuf's own limit on a message
   const size_t start = body.size();
   body.resize(start + kMessagePrefixBytes + size);
-  auto* out = reinterpret_cast<uint8_t*>(body.data() + start);
-  out[0] = 0;
-  for (int i = 0; i < 4; ++i) out[1 + i] = static_cast<uint8_t>(size >> (24 - 8 * i));
-  message.SerializeWithCachedSizesToArray(out + kMessagePrefixBytes);
+  WritePrefix(size, body.data() + start);
+  message.SerializeWithCachedSizesToArray(reinterpret_cast<uint8_t*>(body.data() + start + kMessagePrefixBytes));
   return kMessagePrefixBytes + size;
 }
 
+size_t AppendPrefix(size_t size, std::string& body) {
+  CHECK(size <= std::numeric_limits<uint32_t>::max());
+  body.resize(body.size() + kMessagePrefixBytes);
+  WritePrefix(size, body.data() + body.size() - kMessagePrefixBytes);
+  return kMessagePrefixBytes;
+}
+
 size_t AppendGzipMessage(const google::protobuf::Message& message, Gzip& gzip, std::string& body) {
-  const std::string plain = message.SerializeAsString();
-  if (plain.empty()) return AppendMessage(message, body);
+  return AppendGzipMessage(message.SerializeAsString(), gzip, body);
+}
+
+size_t AppendGzipMessage(std::string_view plain, Gzip& gzip, std::string& body) {
+  if (plain.empty()) return AppendPrefix(0, body);
   const size_t start = body.size();
   body.resize(start + kMessagePrefixBytes);
   gzip.Compress(plain, body);

@@ -27,8 +27,12 @@ inline constexpr size_t kMessagePrefixBytes = 5;
 
 // Appends `message` with its prefix, uncompressed, to `body`. Returns how many bytes that was.
 size_t AppendMessage(const google::protobuf::Message& message, std::string& body);
+// Appends the prefix alone, of an uncompressed message of `size` bytes.
+size_t AppendPrefix(size_t size, std::string& body);
 // The same as gzip; an empty message stays uncompressed, as in etcd's gRPC library.
 size_t AppendGzipMessage(const google::protobuf::Message& message, Gzip& gzip, std::string& body);
+// Of a message that is encoded already.
+size_t AppendGzipMessage(std::string_view plain, Gzip& gzip, std::string& body);
 
 // Puts the messages of one body back together. What is buffered is at most one message, and only bytes that came: a
 // prefix alone reserves nothing.

@@ -72,6 +72,10 @@ void GrpcServer::Send(rpc::CallId call, const google::protobuf::Message& respons
   if (GrpcConnection* connection = Find(NumberOf(call))) connection->Send(StreamOf(call), response);
 }
 
+void GrpcServer::SendEncoded(rpc::CallId call, std::vector<Bytes> pieces) {
+  if (GrpcConnection* connection = Find(NumberOf(call))) connection->SendEncoded(StreamOf(call), std::move(pieces));
+}
+
 bool GrpcServer::Writable(rpc::CallId call) const {
   GrpcConnection* connection = Find(NumberOf(call));
   return connection != nullptr && connection->Writable(StreamOf(call));

@@ -45,6 +45,7 @@ class GrpcServer final : public rpc::CallTransport, private GrpcConnectionOwner,
 
   // rpc::CallTransport
   void Send(rpc::CallId call, const google::protobuf::Message& response) override;
+  void SendEncoded(rpc::CallId call, std::vector<Bytes> pieces) override;
   bool Writable(rpc::CallId call) const override;
   void Finish(rpc::CallId call, rpc::CallStatus status) override;
 

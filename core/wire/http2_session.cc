@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <limits>
+#include <utility>
 
 #include "core/base/check.h"
 #include "core/base/limits.h"
@@ -39,6 +40,37 @@ std::string_view View(const uint8_t* data, size_t size) { return {reinterpret_ca
 void Submitted(int result) { CHECK(result != NGHTTP2_ERR_NOMEM); }
 
 }  // namespace
+
+void Http2Stream::SetPieces(std::vector<Bytes> rest) {
+  CHECK(pieces.empty());
+  pieces = std::move(rest);
+  for (const Bytes& each : pieces) pieces_bytes += each.size();
+}
+
+void Http2Stream::TakeBody(size_t size, std::string& out) {
+  const size_t first = std::min(size, outgoing.size() - framed);
+  out.append(outgoing, framed, first);
+  framed += first;
+  if (framed == outgoing.size()) {
+    outgoing.clear();
+    framed = 0;
+  } else if (framed >= kBodyCompactBytes && framed >= outgoing.size() - framed) {
+    outgoing.erase(0, framed);
+    framed = 0;
+  }
+  for (size_t left = size - first; left > 0;) {
+    Bytes& next = pieces[piece];
+    const std::string_view part = next.view().substr(piece_framed, left);
+    out += part;
+    left -= part.size();
+    pieces_bytes -= part.size();
+    piece_framed += part.size();
+    if (piece_framed < next.size()) return;
+    next = Bytes();
+    ++piece;
+    piece_framed = 0;
+  }
+}
 
 struct Http2Session::Callbacks {
   static Http2Session& Self(void* user_data) { return *static_cast<Http2Session*>(user_data); }
@@ -198,15 +230,7 @@ struct Http2Session::Callbacks {
     Http2Session& self = Self(user_data);
     auto& stream = *static_cast<Http2Stream*>(source->ptr);
     self.drain_out_->append(View(frame_header, kFrameHeaderBytes));
-    self.drain_out_->append(stream.outgoing, stream.framed, size);
-    stream.framed += size;
-    if (stream.unframed() == 0) {
-      stream.outgoing.clear();
-      stream.framed = 0;
-    } else if (stream.framed >= kBodyCompactBytes && stream.framed >= stream.unframed()) {
-      stream.outgoing.erase(0, stream.framed);
-      stream.framed = 0;
-    }
+    stream.TakeBody(size, *self.drain_out_);
     self.listener_.OnBodySent(stream, size);
     // Without this the library goes on to the next frame, whatever the limit of the drain.
     return self.drain_out_->size() >= self.drain_limit_ ? NGHTTP2_ERR_PAUSE : 0;

@@ -20,7 +20,9 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
+#include "core/base/bytes.h"
 #include "core/wire/http2_guard.h"
 
 struct nghttp2_session;
@@ -49,11 +51,19 @@ struct Http2Stream {
   int32_t id = 0;
   std::string outgoing;       // body bytes; [framed, size) are not yet in a frame
   size_t framed = 0;
-  bool body_ended = false;    // nothing more is appended to `outgoing`
+  std::vector<Bytes> pieces;  // what follows `outgoing`, which does not grow any more; those before `piece` are gone
+  size_t piece = 0;
+  size_t piece_framed = 0;    // bytes of that one which are in a frame
+  size_t pieces_bytes = 0;    // not yet in a frame, of all
+  bool body_ended = false;    // nothing more is appended
   bool body_waits = false;    // the session found nothing to frame and waits for BodyGrew
   bool remote_ended = false;  // the peer sent END_STREAM
 
-  size_t unframed() const { return outgoing.size() - framed; }
+  size_t unframed() const { return outgoing.size() - framed + pieces_bytes; }
+  // The rest of a long body, which is not copied.
+  void SetPieces(std::vector<Bytes> rest);
+  // Moves the next `size` bytes of the body to `out`.
+  void TakeBody(size_t size, std::string& out);
 
  protected:
   ~Http2Stream() = default;

@@ -6,7 +6,9 @@
 #include <deque>
 #include <map>
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "core/proto/raft_internal.pb.h"
@@ -40,6 +42,7 @@ class FakeBackend final : public rpc::Backend {
     hashes.push_back({waiter, &listener, revision});
   }
   void MoveLeader(const rpc::Waiter& waiter, MemberId target) override { moves.push_back({waiter, target}); }
+  void RequestWork(rpc::WorkListener& listener) override { worker = &listener; }
   const mvcc::Store& store() const override { return store_; }
   rpc::MemberStatus Status() const override { return status; }
   std::vector<rpc::MemberRow> Members() const override { return members; }
@@ -51,6 +54,12 @@ class FakeBackend final : public rpc::Backend {
     const Read read = reads.front();
     reads.pop_front();
     read.listener->OnReadReady(read.waiter, read.token, error);
+  }
+  // One slice of the work that was asked for; false: none was.
+  bool Work() {
+    rpc::WorkListener* asked = std::exchange(worker, nullptr);
+    if (asked != nullptr) asked->OnWork();
+    return asked != nullptr;
   }
   mvcc::Store& mutable_store() { return store_; }
   void Put(std::string_view key, std::string_view value) {
@@ -73,6 +82,7 @@ class FakeBackend final : public rpc::Backend {
   std::vector<Hash> hashes;
   std::vector<std::pair<rpc::Waiter, MemberId>> moves;
   std::string cluster_version;
+  rpc::WorkListener* worker = nullptr;
 
  private:
   mvcc::Store store_;
@@ -81,7 +91,8 @@ class FakeBackend final : public rpc::Backend {
 class FakeTransport final : public rpc::CallTransport {
  public:
   struct Call {
-    std::vector<std::string> sent;  // text form of each message
+    std::vector<std::string> sent;       // text form of each message
+    std::optional<std::string> encoded;  // what came encoded
     bool finished = false;
     rpc::CallStatus status;
 
@@ -92,6 +103,10 @@ class FakeTransport final : public rpc::CallTransport {
     calls[call].sent.push_back(response.ShortDebugString());
     bytes_sent += response.ByteSizeLong();
     if (credit > 0) --credit;
+  }
+  void SendEncoded(rpc::CallId call, std::vector<Bytes> pieces) override {
+    std::string& whole = calls[call].encoded.emplace();
+    for (const Bytes& piece : pieces) whole += piece.view();
   }
   bool Writable(rpc::CallId) const override { return credit > 0; }
   void Finish(rpc::CallId call, rpc::CallStatus status) override {

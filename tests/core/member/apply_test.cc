@@ -85,6 +85,7 @@ TEST(ApplyTest, PutChangesTheStoreAndAnswers) {
       ResponseText(applier.Put("k", "v2", true)),
       "header { revision: 3 } prev_kv { key: \"k\" create_revision: 2 mod_revision: 2 version: 1 value: \"v1\" }");
   EXPECT_EQ(ResponseText(applier.Put("new", "", true)), "header { revision: 4 }");
+  EXPECT_EQ(ResponseText(applier.Put("new", "unasked")), "header { revision: 5 }");
 }
 
 TEST(ApplyTest, PutSharesTheValueWithItsEntry) {

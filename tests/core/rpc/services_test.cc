@@ -3,6 +3,7 @@
 #include "core/base/limits.h"
 #include "core/proto/health.pb.h"
 #include "core/proto/rpc.pb.h"
+#include "core/rpc/messages.h"
 #include "tests/support/fake_backend.h"
 
 namespace detcd::rpc {
@@ -358,6 +359,138 @@ TEST_F(ServicesTest, HashKvAnswersWithWhatTheBackendFound) {
   EXPECT_EQ(StatusOf(refused), ToCallStatus(ApiError::kFutureRev));
   EXPECT_TRUE(Sent(cancelled).empty());
   EXPECT_EQ(services.open_call_count(), 0u);
+}
+
+// --- ranges of more than a slice -------------------------------------------------------------------------------------
+
+class LongRangeTest : public ServicesTest {
+ protected:
+  static constexpr int kKeys = 3 * static_cast<int>(kRangeSlicePairs) + 7;
+  LongRangeTest() {
+    for (int i = 0; i < kKeys; ++i) backend.Put("k" + std::to_string(10'000 + i), std::to_string(i % 7));
+  }
+  static RangeRequest All() {
+    RangeRequest request = RangeOf("k");
+    request.set_range_end("l");
+    request.set_serializable(true);
+    return request;
+  }
+  // The answer as it would be in one go, now.
+  std::string Whole(const RangeRequest& request) {
+    etcdserverpb::RangeResponse response;
+    EXPECT_EQ(ReadRange(backend.store(), request, response), ApiError::kOk);
+    FillHeader(backend.Status(), backend.store().revision(), *response.mutable_header());
+    return response.SerializeAsString();
+  }
+  int WorkAll() {
+    int slices = 0;
+    while (backend.Work()) ++slices;
+    return slices;
+  }
+  const std::optional<std::string>& Encoded(CallId call) { return transport.calls[call].encoded; }
+};
+
+TEST_F(LongRangeTest, IsOneMessageByteForByte) {
+  for (const auto order : {RangeRequest::NONE, RangeRequest::ASCEND, RangeRequest::DESCEND}) {
+    for (const auto target : {RangeRequest::KEY, RangeRequest::MOD, RangeRequest::VALUE}) {
+      for (const int64_t limit : {0, 2'500}) {
+        RangeRequest request = All();
+        request.set_sort_order(order);
+        request.set_sort_target(target);
+        request.set_limit(limit);
+        const CallId call = Start(Method::kRange, request);
+        EXPECT_FALSE(Finished(call));
+        EXPECT_GE(WorkAll(), 3);
+        EXPECT_TRUE(StatusOf(call).ok());
+        ASSERT_TRUE(Encoded(call));
+        EXPECT_TRUE(*Encoded(call) == Whole(request));
+      }
+    }
+  }
+  EXPECT_EQ(services.open_call_count(), 0u);
+}
+
+TEST_F(LongRangeTest, RangeOfOneSliceIsAnsweredInItsTurn) {
+  RangeRequest request = All();
+  request.set_range_end("k" + std::to_string(10'000 + kRangeSlicePairs));
+  EXPECT_TRUE(Finished(Start(Method::kRange, request)));
+  request.set_range_end("k" + std::to_string(10'001 + kRangeSlicePairs));
+  EXPECT_FALSE(Finished(Start(Method::kRange, request)));
+  request = All();
+  request.set_limit(500);  // all keys are counted, which is cheap
+  EXPECT_TRUE(Finished(Start(Method::kRange, request)));
+}
+
+TEST_F(LongRangeTest, ShowsTheRevisionOfItsBeginningWhateverComesBetween) {
+  const CallId call = Start(Method::kRange, All());
+  ASSERT_TRUE(backend.Work());
+  const std::string before = Whole(All());
+  backend.Put("k10000", "later");
+  backend.Put("k99999", "new");
+  mvcc::Store& store = backend.mutable_store();
+  ASSERT_EQ(store.Compact(store.revision()), mvcc::RangeError::kOk);
+  while (store.HasWork()) store.Work();
+  WorkAll();
+  EXPECT_TRUE(StatusOf(call).ok());
+  EXPECT_TRUE(Encoded(call) == before);
+  EXPECT_TRUE(store.HasWork());  // the removal goes on now
+}
+
+TEST_F(LongRangeTest, ErrorsOfTheRevisionComeAtTheBeginning) {
+  RangeRequest request = All();
+  request.set_revision(kKeys + 1);
+  const CallId late = Start(Method::kRange, request);
+  ASSERT_EQ(backend.mutable_store().Compact(Revision(kKeys + 1)), mvcc::RangeError::kOk);
+  request.set_revision(kKeys);
+  EXPECT_EQ(StatusOf(Start(Method::kRange, request)), ToCallStatus(ApiError::kCompacted));
+  request.set_revision(kKeys + 2);
+  EXPECT_EQ(StatusOf(Start(Method::kRange, request)), ToCallStatus(ApiError::kFutureRev));
+  backend.Put("k", "");
+  ASSERT_EQ(backend.mutable_store().Compact(Revision(kKeys + 2)), mvcc::RangeError::kOk);
+  WorkAll();  // it had not begun
+  EXPECT_EQ(StatusOf(late), ToCallStatus(ApiError::kCompacted));
+  EXPECT_EQ(services.open_call_count(), 0u);
+}
+
+TEST_F(LongRangeTest, LinearizableOneWaitsForItsReadIndexFirst) {
+  RangeRequest request = All();
+  request.set_serializable(false);
+  const CallId call = Start(Method::kRange, request);
+  EXPECT_FALSE(backend.Work());
+  backend.FinishRead(ApiError::kOk);
+  EXPECT_FALSE(Finished(call));
+  WorkAll();
+  EXPECT_TRUE(Encoded(call) == Whole(request));
+}
+
+TEST_F(LongRangeTest, AreServedOneAfterAnotherAndTheDeadAreLeftOut) {
+  std::vector<CallId> calls;
+  for (int i = 0; i < 6; ++i) calls.push_back(Start(Method::kRange, All()));
+  ASSERT_TRUE(backend.Work());
+  for (const int dead : {0, 2, 3, 5}) services.Cancel(transport, calls[static_cast<size_t>(dead)]);
+  EXPECT_EQ(services.open_call_count(), 2u);
+  const std::string whole = Whole(All());
+  WorkAll();
+  for (size_t i = 0; i < calls.size(); ++i) {
+    EXPECT_EQ(Finished(calls[i]), i == 1 || i == 4) << i;
+    EXPECT_EQ(Encoded(calls[i]) == whole, i == 1 || i == 4) << i;
+  }
+  EXPECT_EQ(services.open_call_count(), 0u);
+  mvcc::Store& store = backend.mutable_store();  // nothing is held any more
+  backend.Put("k10000", "");
+  ASSERT_EQ(store.Compact(store.revision()), mvcc::RangeError::kOk);
+  while (store.HasWork()) store.Work();
+  EXPECT_EQ(store.removed_revision(), store.revision());
+}
+
+TEST_F(LongRangeTest, CountOfManyKeysIsCutToo) {
+  for (int i = 0; i < static_cast<int>(kRangeSliceKeys); ++i) backend.Put("n" + std::to_string(i), "");
+  RangeRequest request = All();
+  request.set_range_end("o");
+  request.set_count_only(true);
+  const CallId call = Start(Method::kRange, request);
+  EXPECT_GE(WorkAll(), 2);
+  EXPECT_TRUE(Encoded(call) == Whole(request));
 }
 
 // --- RangeStream -------------------------------------------------------------------------------------------------------
