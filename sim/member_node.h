@@ -31,6 +31,7 @@ struct MemberPlace {
 class NobodyWaits final : public rpc::CallTransport {
  public:
   void Send(rpc::CallId, const google::protobuf::Message&) override {}
+  void SendEncoded(rpc::CallId, std::vector<Bytes>) override {}
   bool Writable(rpc::CallId) const override { return true; }
   void Finish(rpc::CallId, rpc::CallStatus) override {}
 };
