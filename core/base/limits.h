@@ -39,8 +39,8 @@ inline constexpr size_t kLogBytesInMemoryMax = 64 * 1'048'576;     // and their 
 inline constexpr size_t kApplyBatchEntriesMax = 1'024;             // committed entries applied in one turn
 
 // --- store ---------------------------------------------------------------------------------------------------------
-inline constexpr size_t kRangeSliceKeys = 4'096;                   // one slice of a range: keys walked over, about 1 ms
-inline constexpr size_t kRangeSlicePairs = 1'024;                  // pairs given, about 2 ms
+inline constexpr size_t kRangeSliceKeys = 16'384;                  // one slice of a range: keys walked over, about 1 ms
+inline constexpr size_t kRangeSlicePairs = 1'024;                  // pairs given, about 0.4 ms
 inline constexpr size_t kRangeSliceBytes = 1'048'576;              // and their bytes
 inline constexpr size_t kStoreSliceChanges = 512;                  // one slice of a removal or a hash: about 50 us
 inline constexpr uint64_t kRecoveryEntriesPerSlice = 64;           // while the log is read, a slice each so many entries

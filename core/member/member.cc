@@ -529,7 +529,7 @@ void Member::FinishTimedOut(const Proposals::Pending& pending) {
   auto finish = [&](rpc::CallStatus status) { pending.waiter.transport->Finish(pending.waiter.call, std::move(status)); };
   // errors.md 1, Timeout: without a leader a proposal never gets to raft and ends as a plain context deadline.
   if (!pending.reached_raft) {
-    return finish({.code = rpc::StatusCode::kDeadlineExceeded, .message = "context deadline exceeded"});
+    return finish(rpc::ToCallStatus(rpc::ApiError::kContextDeadlineExceeded));
   }
   Instant lead_lost = became_leader_ - options_.election_timeout * 2;
   if (pending.start > lead_lost && pending.start < became_leader_) {

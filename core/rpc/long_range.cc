@@ -3,6 +3,7 @@
 #include <cstdint>
 #include <utility>
 
+#include "core/proto/rpc.pb.h"
 #include "core/rpc/messages.h"
 
 namespace detcd::rpc {
@@ -28,14 +29,16 @@ LongRange::LongRange(const Backend& backend, const etcdserverpb::RangeRequest& r
       options_(PinnedOptions(backend.store(), request)),
       hold_(backend.store(), options_.revision),
       scan_(backend.store().Scan({.key = request.key(), .end = request.range_end()}, options_)),
+      part_(std::make_unique<etcdserverpb::RangeResponse>()),
       pieces_(1) {}
+LongRange::~LongRange() = default;
 
 bool LongRange::Step() {
   kvs_.clear();
   const bool done = scan_.Step(kRangeSlice, kvs_);
-  part_.Clear();
-  for (const mvcc::KeyValue& pair : kvs_) ToMessage(pair, *part_.add_kvs());
-  AddPiece(part_);
+  part_->Clear();
+  for (const mvcc::KeyValue& pair : kvs_) ToMessage(pair, *part_->add_kvs());
+  AddPiece(*part_);
   return done;
 }
 

@@ -4,14 +4,19 @@
 // does not end a read that etcd has begun.
 #pragma once
 
+#include <memory>
 #include <vector>
 
 #include "core/base/bytes.h"
 #include "core/mvcc/range_scan.h"
 #include "core/mvcc/store.h"
-#include "core/proto/rpc.pb.h"
 #include "core/rpc/api_error.h"
 #include "core/rpc/backend.h"
+
+namespace etcdserverpb {
+class RangeRequest;
+class RangeResponse;
+}  // namespace etcdserverpb
 
 namespace detcd::rpc {
 
@@ -20,6 +25,7 @@ class LongRange {
   // Of the current state, or the revision that `request` names, which can be read (CheckLongRange). Both outlive this
   // object.
   LongRange(const Backend& backend, const etcdserverpb::RangeRequest& request);
+  ~LongRange();
 
   // One slice. True: the answer is whole.
   bool Step();
@@ -34,9 +40,9 @@ class LongRange {
   mvcc::RangeOptions options_;
   mvcc::Store::Hold hold_;
   mvcc::RangeScan scan_;
-  std::vector<mvcc::KeyValue> kvs_;     // of one slice; these two keep their memory
-  etcdserverpb::RangeResponse part_;
-  std::vector<Bytes> pieces_;           // the first waits for the header
+  std::vector<mvcc::KeyValue> kvs_;                    // of one slice; these two keep their memory
+  std::unique_ptr<etcdserverpb::RangeResponse> part_;
+  std::vector<Bytes> pieces_;                          // the first waits for the header
 };
 
 // Whether the revision can be read now.

@@ -7,6 +7,7 @@
 #include "absl/strings/str_format.h"
 #include "core/base/check.h"
 #include "core/base/limits.h"
+#include "core/rpc/api_error.h"
 
 namespace detcd::wire {
 namespace {
@@ -210,7 +211,7 @@ void GrpcClient::OnTimer(uint64_t) {
   while (!deadlines_.empty() && deadlines_.begin()->first <= now.nanos) {
     Call* call = Find(deadlines_.begin()->second);
     CHECK(call != nullptr);
-    EndAndReset(*call, {StatusCode::kDeadlineExceeded, "context deadline exceeded"});
+    EndAndReset(*call, rpc::ToCallStatus(rpc::ApiError::kContextDeadlineExceeded));
   }
   if (deadlines_.empty()) return;
   armed_ = Instant{deadlines_.begin()->first};

@@ -10,6 +10,7 @@
 #include "absl/strings/str_format.h"
 #include "core/base/check.h"
 #include "core/base/probe.h"
+#include "core/rpc/api_error.h"
 #include "core/rpc/messages.h"
 #include "core/rpc/utf8.h"
 
@@ -628,7 +629,7 @@ void GrpcConnection::OnDeadline() {
     const int32_t id = deadlines_.begin()->second;
     Call* call = FindOpen(id);
     CHECK(call != nullptr);
-    Abort(*call, {StatusCode::kDeadlineExceeded, "context deadline exceeded"});
+    Abort(*call, rpc::ToCallStatus(rpc::ApiError::kContextDeadlineExceeded));
   }
   if (deadlines_.empty()) return;
   armed_ = Instant{deadlines_.begin()->first};

@@ -6,6 +6,7 @@
 #include "absl/strings/str_format.h"
 #include "core/base/limits.h"
 #include "core/base/probe.h"
+#include "core/rpc/api_error.h"
 #include "core/wire/grpc_format.h"
 
 namespace detcd::wire {
@@ -188,7 +189,8 @@ std::variant<std::monostate, HeadRefusal, MalformedHead> RequestHead::Judge() co
         absl::StrFormat("Received a HEADERS frame with :method \"%s\" which should be POST", http_method_)};
   }
   if (timeout_.has_value() && *timeout_ <= Duration{}) {
-    return HeadRefusal{"200", StatusCode::kDeadlineExceeded, "context deadline exceeded"};
+    constexpr rpc::ApiError kLate = rpc::ApiError::kContextDeadlineExceeded;
+    return HeadRefusal{"200", rpc::CodeOf(kLate), std::string(rpc::TextOf(kLate))};
   }
   if (!known_method_.has_value()) return HeadRefusal{"200", StatusCode::kUnimplemented, UnknownPathText(path_)};
   if (!encoding_.empty() && !gzip()) {

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""Reads the sources and enforces the determinism bans and the include rule of the project.
+"""Reads the sources and enforces the determinism bans and the include rule of the project, and that each row of the
+error table is told by the code and shown by a test, or said to be out of reach.
 
 Usage: tests/tidy/tidy.py [--self-test]      prints one line a finding; exit status 1 when there is any
 """
@@ -89,6 +90,32 @@ def check(path, text):
     return findings
 
 
+def check_errors(table, core, tests):
+    """What is wrong with the rows of errors.def, given the texts of core/ and of its tests."""
+    rows = re.findall(r'^X\((k\w+), k\w+, "((?:\\.|[^"\\])*)"', table, re.M)
+    unreachable = set()
+    for block in re.findall(r"^//   unreachable \([^)]*\):(.*\n(?://     .*\n)*)", table, re.M):
+        unreachable |= set(re.findall(r"\bk\w+", block))
+    findings = [f"{name} is said to be unreachable and is no row" for name in sorted(unreachable - {name for name, _ in rows})]
+    for name, text in rows:
+        told = re.search(r"\bApiError::" + name + r"\b", core)
+        if name in unreachable:
+            findings += [f"{name} is said to be unreachable, and told"] if told else []
+        elif not told:
+            findings.append(f"{name} is not told by any code")
+        elif not re.search(r"\bApiError::" + name + r"\b", tests) and text not in tests:
+            findings.append(f"{name} is shown by no test")
+    return findings
+
+
+def error_findings():
+    def texts(folder, but):
+        return "".join(p.read_text() for p in sorted((ROOT / folder).rglob("*.cc")) if p.name != but)
+    path = "core/rpc/errors.def"
+    found = check_errors((ROOT / path).read_text(), texts("core", "api_error.cc"), texts("tests/core", "api_error_test.cc"))
+    return [(path, 1, what) for what in found]
+
+
 def self_test():
     """Each ban must find its own example."""
     bad = ["std::thread t;", "#include <chrono>", "double x;", "throw 1;", "  static int n = 0;", "getenv(p);",
@@ -99,6 +126,13 @@ def self_test():
     for text in good:
         assert not check("core/x.cc", text), text
     assert check("checker/x.cc", '#include "core/raft/raft.h"')
+    table = '//   unreachable (later): kB\nX(kA, kUnknown, "a text", kUnknown)\nX(kB, kUnknown, "b text", kUnknown)\n'
+    assert not check_errors(table, "ApiError::kA", "ApiError::kA")
+    assert not check_errors(table, "ApiError::kA", '"a text"')
+    assert check_errors(table, "", "ApiError::kA")
+    assert check_errors(table, "ApiError::kA", "")
+    assert check_errors(table, "ApiError::kA ApiError::kB", "ApiError::kA")
+    assert check_errors(table.replace("later): kB", "later): kB kC"), "ApiError::kA", "ApiError::kA")
     print("tidy: each ban finds its example")
 
 
@@ -109,6 +143,7 @@ def main():
     findings = []
     for name in files.stdout.split():
         findings += check(name, (ROOT / name).read_text())
+    findings += error_findings()
     for path, number, what in findings:
         print(f"{path}:{number}: {what}")
     print(f"tidy: {len(files.stdout.split())} files, {len(findings)} findings")

@@ -663,7 +663,7 @@ TEST_F(ServicesTest, HealthKnowsOneServiceOfTheEmptyName) {
   EXPECT_EQ(Sent(Start(Method::kHealthList, grpc::health::v1::HealthListRequest())),
             std::vector<std::string>{"statuses { key: \"\" value { status: SERVING } }"});
   request.set_service("x");
-  EXPECT_EQ(StatusOf(Start(Method::kHealthCheck, request)), (CallStatus{StatusCode::kNotFound, "unknown service"}));
+  EXPECT_EQ(StatusOf(Start(Method::kHealthCheck, request)), ToCallStatus(ApiError::kHealthServiceUnknown));
   const CallId watch = Start(Method::kHealthWatch, request);
   EXPECT_EQ(Sent(watch), std::vector<std::string>{"status: SERVICE_UNKNOWN"});
   EXPECT_FALSE(Finished(watch));
