@@ -28,7 +28,7 @@ RC_GTEST_PROP(RangeScanProperty, SlicesAreTheRangeThatWasBegun, ()) {
     if (kind == 0) Put(store, any_key(), any_key());
     if (kind == 1) Delete(store, any_key(), *rc::gen::element(std::string(), any_key(), kNul));
     if (kind == 2) store.Compact(Revision(*rc::gen::inRange<int64_t>(1, store.revision().value + 1)));
-    if (kind == 3 && store.HasWork()) store.Work(static_cast<size_t>(*rc::gen::inRange(1, 5)));
+    if (kind == 3 && store.HasWork()) store.Work(static_cast<size_t>(*rc::gen::inRange(1, 30)));
   };
   for (int i = *rc::gen::inRange(0, 60); i > 0; --i) change();
 
@@ -59,7 +59,7 @@ RC_GTEST_PROP(RangeScanProperty, SlicesAreTheRangeThatWasBegun, ()) {
     const size_t before = kvs.size();
     done = scan.Step(slice, kvs);
     RC_ASSERT(kvs.size() - before <= 2 * slice.pairs_max);
-    for (int i = *rc::gen::inRange(0, 4); !done && i > 0; --i) change();
+    for (int i = *rc::gen::inRange(0, 20); !done && i > 0; --i) change();
   }
   RC_ASSERT(kvs == expected.kvs);
   RC_ASSERT(scan.count() == expected.count);
