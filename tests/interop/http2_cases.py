@@ -11,6 +11,8 @@ from harness import ORACLE, Cluster, Skip, expect
 
 HELLO = PREFACE + frame(4, 0, 0, b"")
 STREAMS = 100  # the suite opens as many as it is allowed
+# All keys, limit 100: what the answers hold must not grow with the load beside, and so with how slow the machine is.
+RANGE_OF_100 = b"\0\0\0\0\x08\x0a\x01\0\x12\x01\0\x18\x64"
 CONNECTION_BYTES_MAX = 256 * 1024 * 1024  # kConnectionReceiveBacklogMax
 
 
@@ -102,7 +104,7 @@ def greedy(cluster, short):
     for _ in range(4 if short else 20):
         one = dial(victim.client_port, 20.0)
         one.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        asked = b"".join(call_head(stream, "/etcdserverpb.KV/Range") + frame(0, 1, stream, b"\0\0\0\0\6\x0a\x01\0\x12\x01\0")
+        asked = b"".join(call_head(stream, "/etcdserverpb.KV/Range") + frame(0, 1, stream, RANGE_OF_100)
                          for stream in range(1, 401 if short else 1001, 2))
         send_all(one, HELLO + asked)
         deaf.append(one)
