@@ -64,7 +64,7 @@ class Run final : private EpisodeListener {
         finished_ = true;
         return Ended();
       }
-      if (!step.running || IsUnexpected()) return Ended();
+      if ((!step.running && !GoesOn()) || IsUnexpected()) return Ended();
       if (healed_ && world_.Settled()) {
         world_.Finish();
         if (expectations_ && !world_.violation().has_value()) expectations_->Finish();
@@ -192,6 +192,11 @@ class Run final : private EpisodeListener {
   }
 
   // --- the end ---
+
+  // Before the healing there is always something to happen: the healing.
+  bool GoesOn() {
+    return options_.past_violation && options_.measure.has_value() && !healed_ && world_.universe().now() < options_.measure->to;
+  }
 
   bool IsUnexpected() {
     if (expectations_ && !failure_.has_value()) failure_ = expectations_->violation();
