@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "checker/leader_lease.h"
 #include "checker/report.h"
 #include "checker/triage.h"
 #include "core/base/check.h"
@@ -258,6 +259,7 @@ class Run final : private EpisodeListener {
     RunResult result = Numbers();
     result.violation = world_.violation().has_value() ? world_.violation() : failure_;
     if (scenario_.profile() == NEGATIVE) JudgeTheJudges(result);
+    if (scenario_.profile() == CLOCKS && BlamesClocks()) result.reported = std::exchange(result.violation, std::nullopt);
     if (result.reported.has_value()) return result;
     if (!result.violation.has_value() && !finished_ && !(healed_ && world_.Settled())) {
       Fail("nothing happens any more", "no event is pending");
@@ -288,6 +290,15 @@ class Run final : private EpisodeListener {
                                             .sentence = "a loss that no judge reported: " + world_.loss(),
                                             .moment = world_.Now()};
     }
+  }
+
+  // Whether the judge's word is about what leases exclude only while clocks neither leap nor stop, and one did.
+  bool BlamesClocks() {
+    if (!scenario_.knobs().lease_reads() || !world_.violation().has_value()) return false;
+    const sim::EffectCounts& effects = world_.universe().effects().counts();
+    if (effects.armed(sim::FaultKind::kClockLeap) + effects.armed(sim::FaultKind::kClockFreeze) == 0) return false;
+    const checker::Violation& violation = *world_.violation();
+    return violation.property == "F15" || violation.property == "K4" || checker::LeaderLease::IsOfExclusion(violation);
   }
 
   const Scenario& scenario_;

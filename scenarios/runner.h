@@ -63,6 +63,7 @@ struct RunResult {
   std::vector<uint64_t> measured;  // by Metric, when asked for
   Profile profile = TOLERATED;
   // NEGATIVE: what a judge said of data that went, as it must; none: nothing was lost that a member held to be durable.
+  // CLOCKS: what a judge said of leases that clocks broke, as it may.
   std::optional<checker::Violation> reported;
 };
 

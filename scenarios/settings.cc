@@ -93,7 +93,7 @@ sim::WorldKnobs MakeWorldKnobs(const Scenario& scenario) {
   for (const Episode& episode : scenario.episodes()) {
     world.clocks_leap |= episode.has_clock_leap() || episode.has_clock_freeze();
   }
-  world.harmed_may_stop = scenario.profile() != TOLERATED;
+  world.harmed_may_stop = scenario.profile() == BEYOND || scenario.profile() == NEGATIVE;
   return world;
 }
 

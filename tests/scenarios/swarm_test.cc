@@ -44,6 +44,26 @@ TEST(SwarmTest, ClocksNeitherLeapNorStopBesideLeases) {
   }
 }
 
+TEST(SwarmTest, InTheProfileOfClocksTheyLeapAndStopBesideLeasesAndJudgesSaySo) {
+  uint64_t reported = 0;
+  uint64_t leaping = 0;
+  constexpr uint64_t kSeeds = 40;
+  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
+    const Scenario scenario = DrawScenario(seed, FidelityChoice::kMixed, ProfileChoice::kClocks, KnobSheet());
+    EXPECT_TRUE(scenario.knobs().lease_reads());
+    leaping += std::ranges::any_of(scenario.episodes(), [](const Episode& episode) {
+      EXPECT_FALSE(episode.has_corruption() || episode.has_lying_drive() || episode.has_wiped_disk());
+      return episode.has_clock_leap() || episode.has_clock_freeze();
+    });
+    const RunResult result = RunScenario(scenario, {});
+    EXPECT_EQ(result.verdict, Verdict::kFine) << "seed " << seed << "\n" << result.story;
+    reported += result.reported.has_value() ? 1 : 0;
+  }
+  EXPECT_GT(leaping, kSeeds / 2);
+  EXPECT_GT(reported, 0u);
+  EXPECT_LT(reported, kSeeds);
+}
+
 TEST(SwarmTest, TheFirstSeedsAreFineInBothFidelities) {
   for (const FidelityChoice fidelity : {FidelityChoice::kDirect, FidelityChoice::kWire}) {
     for (uint64_t seed = 1; seed <= 24; ++seed) {
