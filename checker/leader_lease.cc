@@ -11,8 +11,7 @@ namespace {
 // Rounds whose acknowledgement may still leave: a later one has promised at least as long.
 constexpr size_t kRoundsMax = 64;
 constexpr uint64_t kTermsKept = 64;
-constexpr std::string_view kElectedDuringLease = "a leader elected during another's lease";
-constexpr std::string_view kLeaseOfThePast = "a lease in the time of a later leader";
+constexpr std::string_view kAgainstAPromise = "against a promise";
 
 }  // namespace
 
@@ -72,7 +71,7 @@ void LeaderLease::JudgeVote(const Member& voter, Term term, std::string_view tro
 void LeaderLease::JudgeElection(MemberId leader, Term term, Moment moment) {
   for (const Member& holder : members_) {
     if (!holder.lease_end || holder.term >= term || world_.clocks->Local(holder.id) >= *holder.lease_end) continue;
-    verdict_.Report("F14", kElectedDuringLease,
+    verdict_.Report("F14", "a leader elected during another's lease",
                     absl::StrFormat("member %x leads term %d while member %x holds the lease of term %d for another %d us "
                                     "of its clock",
                                     leader.value, term.value, holder.id.value, holder.term.value,
@@ -82,8 +81,7 @@ void LeaderLease::JudgeElection(MemberId leader, Term term, Moment moment) {
 }
 
 bool LeaderLease::IsOfExclusion(const Violation& violation) {
-  const bool exclusive = violation.signature.ends_with(kElectedDuringLease) || violation.signature.ends_with(kLeaseOfThePast);
-  return violation.property == "F14" && exclusive;
+  return violation.property == "F14" && !violation.signature.ends_with(kAgainstAPromise);
 }
 
 void LeaderLease::OnMember(const MemberObservation& seen, Moment moment) {
@@ -106,7 +104,7 @@ void LeaderLease::OnMember(const MemberObservation& seen, Moment moment) {
     JudgeElection(seen.member, seen.term, moment);
   }
   if (member.lease_end && seen.local_time < *member.lease_end && seen.term < led_term_) {
-    verdict_.Report("F14", kLeaseOfThePast,
+    verdict_.Report("F14", "a lease in the time of a later leader",
                     absl::StrFormat("member %x holds the lease of term %d for another %d us of its clock, though member %x "
                                     "leads or has led term %d",
                                     seen.member.value, seen.term.value, (*member.lease_end - seen.local_time).nanos / 1'000,

@@ -57,7 +57,7 @@ TEST(LeaderLeaseScenariosTest, EachIsFineAndReadsByLease) {
     EXPECT_EQ(outcome.signature, "") << name << "\n" << outcome.story;
     EXPECT_GT(outcome.lease_reads, 0u) << name;
   }
-  EXPECT_EQ(scenarios, 11u);
+  EXPECT_EQ(scenarios, 12u);
 }
 
 TEST(LeaderLeaseScenariosTest, BeyondTheBoundALeaderIsElectedDuringALease) {
