@@ -44,12 +44,13 @@ TEST(SwarmTest, ClocksNeitherLeapNorStopBesideLeases) {
   }
 }
 
-TEST(SwarmTest, InTheProfileOfClocksTheyLeapAndStopBesideLeasesAndJudgesSaySo) {
-  uint64_t reported = 0;
+// About one seed in thirty is reported.
+TEST(SwarmTest, InTheProfileOfClocksTheyLeapAndStopBesideLeasesUntilAJudgeSaysSo) {
   uint64_t leaping = 0;
-  constexpr uint64_t kSeeds = 40;
-  for (uint64_t seed = 1; seed <= kSeeds; ++seed) {
-    const Scenario scenario = DrawScenario(seed, FidelityChoice::kMixed, ProfileChoice::kClocks, KnobSheet());
+  uint64_t seed = 0;
+  bool reported = false;
+  while (!reported && seed < 300) {
+    const Scenario scenario = DrawScenario(++seed, FidelityChoice::kDirect, ProfileChoice::kClocks, KnobSheet());
     EXPECT_TRUE(scenario.knobs().lease_reads());
     leaping += std::ranges::any_of(scenario.episodes(), [](const Episode& episode) {
       EXPECT_FALSE(episode.has_corruption() || episode.has_lying_drive() || episode.has_wiped_disk());
@@ -57,11 +58,10 @@ TEST(SwarmTest, InTheProfileOfClocksTheyLeapAndStopBesideLeasesAndJudgesSaySo) {
     });
     const RunResult result = RunScenario(scenario, {});
     EXPECT_EQ(result.verdict, Verdict::kFine) << "seed " << seed << "\n" << result.story;
-    reported += result.reported.has_value() ? 1 : 0;
+    reported = result.reported.has_value();
   }
-  EXPECT_GT(leaping, kSeeds / 2);
-  EXPECT_GT(reported, 0u);
-  EXPECT_LT(reported, kSeeds);
+  EXPECT_TRUE(reported);
+  EXPECT_GT(leaping, seed / 2);
 }
 
 TEST(SwarmTest, TheFirstSeedsAreFineInBothFidelities) {
