@@ -11,6 +11,7 @@ namespace {
 // Rounds whose acknowledgement may still leave: a later one has promised at least as long.
 constexpr size_t kRoundsMax = 64;
 constexpr uint64_t kTermsKept = 64;
+constexpr std::string_view kAgainstAPromise = "against a promise";
 
 }  // namespace
 
@@ -77,6 +78,10 @@ void LeaderLease::JudgeElection(MemberId leader, Term term, Moment moment) {
                                     (*holder.lease_end - world_.clocks->Local(holder.id)).nanos / 1'000),
                     moment);
   }
+}
+
+bool LeaderLease::IsOfExclusion(const Violation& violation) {
+  return violation.property == "F14" && !violation.signature.ends_with(kAgainstAPromise);
 }
 
 void LeaderLease::OnMember(const MemberObservation& seen, Moment moment) {

@@ -34,6 +34,9 @@ class LeaderLease {
   void OnDelivered(const MessageObservation& message, Moment moment);
   void OnMember(const MemberObservation& seen, Moment moment);
 
+  // Whether it is the first of the two that was broken: that one rests on clocks that neither leap nor stop.
+  static bool IsOfExclusion(const Violation& violation);
+
  private:
   struct Member {
     MemberId id;

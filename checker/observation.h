@@ -36,11 +36,9 @@ struct WorldObservation {
   std::vector<MemberId> members;    // all voters
   Duration election_timeout;        // T, as configured
   Duration heartbeat_interval;
-  bool pre_vote = true;
   bool check_quorum = true;
   int64_t clock_drift_ppm_max = 0;  // of any member against true time, either way
   LogIndex bootstrap_index;         // every member's log begins with the same entries up to here, from its first start on
-  bool clocks_leap = false;         // some clock leaps or freezes: bounds on a member's own clock still hold
   const MemberClocks* clocks = nullptr;  // outlives the judges; null: leader leases are not judged
 };
 
@@ -59,6 +57,7 @@ struct MemberObservation {
   MemberId member;
   uint32_t incarnation = 0;  // rises at each start
   Instant local_time;        // on its own monotonic clock of this incarnation
+  bool pre_vote = true;      // it was started with pre-vote
 
   Term term;
   MemberId voted_for;        // 0: nobody in `term`

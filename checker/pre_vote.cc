@@ -195,7 +195,7 @@ void PreVote::JudgeGrant(const Member& member, const MessageObservation& grant, 
 void PreVote::JudgeTerm(Member& member, const MemberObservation& seen, Moment moment) {
   bool campaigned = seen.role == Role::kCandidate || (seen.role == Role::kLeader && seen.term > member.heard_term);
   const bool told = !member.told_in_event.IsZero() && member.told_in_event + 1 == seen.term;
-  if (campaigned && world_.pre_vote && !told) {
+  if (campaigned && seen.pre_vote && !told) {
     std::set<MemberId> granted = member.grants[seen.term];
     granted.insert(member.id);
     if (granted.size() < quorum()) {

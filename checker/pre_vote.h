@@ -1,11 +1,13 @@
 // Who may start an election, who must give up leadership, and what a read index may be: properties about messages and
 // members' own clocks.
 //
-//   F12 With pre-vote, a member moves to term t as candidate only after a quorum (itself included) granted it a
-//       pre-vote for t, or in the event in which the leader of t-1 told it to campaign (thesis 3.10): such a message only
-//       a leader of its term sends, and a vote with the mark of a transfer is asked for only by who got one. No member grants a pre-vote, or a vote without that mark that would raise its term, while it heard from a live leader less
-//       than T ago on its own clock (with check-quorum); a term rises otherwise only by a message of that term. So the
-//       term of an isolated member never rises: no grant and no message reaches it.
+//   F12 A member that was started with pre-vote, whatever the others were, moves to term t as candidate only after a
+//       quorum (itself included) granted it a pre-vote for t, or in the event in which the leader of t-1 told it to
+//       campaign (thesis 3.10): such a message only a leader of its term sends, and a vote with the mark of a transfer is
+//       asked for only by who got one. No member grants a pre-vote, or a vote without that mark that would raise its term,
+//       while it heard from a live leader less than T ago on its own clock (with check-quorum); a term rises otherwise
+//       only by a message of that term. So the term of an isolated member with pre-vote never rises: no grant and no
+//       message reaches it.
 //   F13 With check-quorum, a leader without contact to a quorum steps down within 2T of its own clock and one event.
 //   F15 A read index answered to a follower covers all that was committed anywhere when the follower asked, and comes
 //       from a member that led the term it names.

@@ -106,7 +106,8 @@ void PrintRun(const SeedReport& report, bool stopped) {
   std::printf("verdict: %s", std::string(VerdictName(static_cast<Verdict>(report.verdict()))).c_str());
   if (!report.property().empty()) std::printf(" (%s)", report.property().c_str());
   std::printf("\n");
-  if (!report.reported().empty()) std::printf("a judge reports the loss, as it must: %s\n", report.reported().c_str());
+  const char* why = report.profile() == CLOCKS ? "what clocks did to a lease, as it may" : "the loss, as it must";
+  if (!report.reported().empty()) std::printf("a judge reports %s: %s\n", why, report.reported().c_str());
   if (report.verdict() == static_cast<uint32_t>(Verdict::kCrash)) return;
   std::printf("digest: %016llx\n", static_cast<unsigned long long>(report.digest()));
   std::printf("%s\n", CountsText(report.events(), report.virtual_ms(), report.operations(), report.answered(), report.refused(),
@@ -165,10 +166,11 @@ std::string FidelityText(FidelityChoice fidelity) {
 }
 
 ProfileChoice ParseProfile(const std::string& text) {
-  for (ProfileChoice choice : {ProfileChoice::kMixed, ProfileChoice::kTolerated, ProfileChoice::kBeyond, ProfileChoice::kNegative}) {
+  for (ProfileChoice choice : {ProfileChoice::kMixed, ProfileChoice::kTolerated, ProfileChoice::kBeyond, ProfileChoice::kNegative,
+                               ProfileChoice::kClocks}) {
     if (text == ProfileText(choice)) return choice;
   }
-  throw UsageError{"--profile " + text + ": want tolerated, beyond, negative or mixed"};
+  throw UsageError{"--profile " + text + ": want tolerated, beyond, negative, clocks or mixed"};
 }
 
 std::string ProfileText(ProfileChoice profile) {
@@ -181,6 +183,8 @@ std::string ProfileText(ProfileChoice profile) {
       return "beyond";
     case ProfileChoice::kNegative:
       return "negative";
+    case ProfileChoice::kClocks:
+      return "clocks";
   }
   return "unknown";
 }

@@ -60,7 +60,7 @@ struct Subject {
     file_option = file;
     seed_option = app.add_option("--seed", seed, "The swarm's scenario of this seed")->excludes(file);
     app.add_option("--fidelity", fidelity, "With --seed: direct, wire or mixed")->needs(seed_option);
-    app.add_option("--profile", profile, "With --seed: tolerated, beyond, negative or mixed")->needs(seed_option);
+    app.add_option("--profile", profile, "With --seed: tolerated, beyond, negative, clocks or mixed")->needs(seed_option);
     AddSettings(app, settings)->needs(seed_option);
   }
   // Sets the seed and the fidelity of a command; throws when neither a seed nor a file is named.
@@ -112,7 +112,7 @@ Action AddPrint(CLI::App& app, const std::string&) {
   auto settings = std::make_shared<std::vector<std::string>>();
   app.add_option("--seed", command->seed)->required();
   app.add_option("--fidelity", *fidelity, "direct, wire or mixed");
-  app.add_option("--profile", *profile, "tolerated, beyond, negative or mixed");
+  app.add_option("--profile", *profile, "tolerated, beyond, negative, clocks or mixed");
   AddSettings(app, *settings);
   return [=] {
     command->fidelity = ParseFidelity(*fidelity);
@@ -140,7 +140,8 @@ Action AddSweep(CLI::App& app, const std::string& program) {
   app.add_option("--fidelity", texts->fidelity, "direct, wire or mixed (one seed in ten is wire)");
   app.add_option("--profile", texts->profile,
                  "tolerated: faults that a cluster survives. beyond: disks altered too, refusal is right. negative: disks that lie;\n"
-                 "a loss that no judge reports is the failure. mixed: one seed in ten is beyond, the others tolerated");
+                 "a loss that no judge reports is the failure. clocks: leaps and stops beside leader leases; stale reads are reported.\n"
+                 "mixed: one seed in ten is beyond, the others tolerated");
   AddSettings(app, texts->settings);
   app.add_option("--json", command->json_file, "Write the report to this file (SweepReport of sweep.proto)");
   app.add_option("--digests", command->digests_file, "Write `seed digest`, one a line, to this file");

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "absl/strings/str_format.h"
+#include "checker/leader_lease.h"
 #include "checker/report.h"
 #include "checker/triage.h"
 #include "core/base/check.h"
@@ -65,7 +66,7 @@ class Run final : private EpisodeListener {
         finished_ = true;
         return Ended();
       }
-      if (!step.running || IsUnexpected()) return Ended();
+      if ((!step.running && !GoesOn()) || IsUnexpected()) return Ended();
       if (healed_ && world_.Settled()) {
         world_.Finish();
         if (expectations_ && !world_.violation().has_value()) expectations_->Finish();
@@ -199,6 +200,11 @@ class Run final : private EpisodeListener {
 
   // --- the end ---
 
+  // Before the healing there is always something to happen: the healing.
+  bool GoesOn() {
+    return options_.past_violation && options_.measure.has_value() && !healed_ && world_.universe().now() < options_.measure->to;
+  }
+
   bool IsUnexpected() {
     if (expectations_ && !failure_.has_value()) failure_ = expectations_->violation();
     return failure_.has_value();
@@ -259,6 +265,7 @@ class Run final : private EpisodeListener {
     RunResult result = Numbers();
     result.violation = world_.violation().has_value() ? world_.violation() : failure_;
     if (scenario_.profile() == NEGATIVE) JudgeTheJudges(result);
+    if (scenario_.profile() == CLOCKS && BlamesClocks()) result.reported = std::exchange(result.violation, std::nullopt);
     if (result.reported.has_value()) return result;
     if (!result.violation.has_value() && !finished_ && !(healed_ && world_.Settled())) {
       Fail("nothing happens any more", "no event is pending");
@@ -289,6 +296,15 @@ class Run final : private EpisodeListener {
                                             .sentence = "a loss that no judge reported: " + world_.loss(),
                                             .moment = world_.Now()};
     }
+  }
+
+  // Whether the judge's word is about what leases exclude only while clocks neither leap nor stop, and one did.
+  bool BlamesClocks() {
+    if (!scenario_.knobs().lease_reads() || !world_.violation().has_value()) return false;
+    const sim::EffectCounts& effects = world_.universe().effects().counts();
+    if (effects.armed(sim::FaultKind::kClockLeap) + effects.armed(sim::FaultKind::kClockFreeze) == 0) return false;
+    const checker::Violation& violation = *world_.violation();
+    return violation.property == "F15" || violation.property == "K4" || checker::LeaderLease::IsOfExclusion(violation);
   }
 
   const Scenario& scenario_;

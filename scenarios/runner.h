@@ -31,6 +31,8 @@ struct RunOptions {
   StoryDepth story = StoryDepth::kShort;
   std::function<void(const sim::EventRecord&)> event; // hears each event before it is handled; empty: none, at no cost
   std::optional<Window> measure = {};                 // fills in RunResult::measured of this window
+  // A judge's word ends the run only where `measure` or the chaos ends: what happens by then is counted, the first word stays.
+  bool past_violation = false;
   bool second_opinion = true;                         // on a violation of linearizability; seconds at most (checker/triage.h)
 };
 
@@ -61,6 +63,7 @@ struct RunResult {
   std::vector<uint64_t> measured;  // by Metric, when asked for
   Profile profile = TOLERATED;
   // NEGATIVE: what a judge said of data that went, as it must; none: nothing was lost that a member held to be durable.
+  // CLOCKS: what a judge said of leases that clocks broke, as it may.
   std::optional<checker::Violation> reported;
 };
 

@@ -77,7 +77,6 @@ sim::WorldKnobs MakeWorldKnobs(const Scenario& scenario) {
   world.member.log_entries_in_memory_max = knobs.log_entries_in_memory_max();
 
   for (const uint32_t member : knobs.no_pre_vote_members()) world.no_pre_vote.insert(member - 1);
-  for (const Episode& episode : scenario.episodes()) world.pre_vote_changes |= episode.crash().pre_vote() != Crash::AS_BEFORE;
 
   world.client_try_timeout = MillisOr(knobs.client_timeout_ms(), 5000);
   world.client_total_timeout = world.client_try_timeout * 3;
@@ -90,10 +89,7 @@ sim::WorldKnobs MakeWorldKnobs(const Scenario& scenario) {
   world.member.lease_reads = knobs.lease_reads();
   world.member.clock_drift_ppm_max = LeaseDrift(knobs, world.clock_drift_ppm_max);
   for (const uint32_t member : knobs.no_lease_reads()) world.no_lease_reads.push_back(member - 1);
-  for (const Episode& episode : scenario.episodes()) {
-    world.clocks_leap |= episode.has_clock_leap() || episode.has_clock_freeze();
-  }
-  world.harmed_may_stop = scenario.profile() != TOLERATED;
+  world.harmed_may_stop = scenario.profile() == BEYOND || scenario.profile() == NEGATIVE;
   return world;
 }
 

@@ -94,6 +94,7 @@ Profile DrawProfile(uint64_t seed, ProfileChoice choice) {
     case ProfileChoice::kTolerated: return TOLERATED;
     case ProfileChoice::kBeyond: return BEYOND;
     case ProfileChoice::kNegative: return NEGATIVE;
+    case ProfileChoice::kClocks: return CLOCKS;
   }
   return TOLERATED;
 }
@@ -129,6 +130,7 @@ Scenario MakeSwarm(uint64_t seed, FidelityChoice fidelity, ProfileChoice profile
   if (Piece(seed, "swarm.clients").Chance(1, 4)) scenario.set_clients(4 * scenario.clients());
   scenario.set_chaos_ms(static_cast<uint32_t>(random.Between(44'000, 74'000)));
   DrawKnobs(seed, *scenario.mutable_knobs());
+  if (scenario.profile() == CLOCKS) scenario.mutable_knobs()->set_lease_reads(true);
   DrawLinks(seed, *scenario.mutable_links());
   // A window a round trip: the smallest buffers over long ways carry less than the load and the bound on convergence ask.
   if (scenario.links().delay().max_us() > 1'000 && scenario.knobs().socket_buffer_bytes() == 512) {

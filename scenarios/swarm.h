@@ -15,13 +15,13 @@ inline constexpr uint32_t kSwarmVersion = 7;
 enum class FidelityChoice : uint8_t { kMixed, kDirect, kWire };  // mixed: one seed in ten is wire
 
 // What a seed's faults may do (Profile of scenario.proto). Mixed: one seed in ten is beyond, the others are tolerated.
-enum class ProfileChoice : uint8_t { kMixed, kTolerated, kBeyond, kNegative };
+enum class ProfileChoice : uint8_t { kMixed, kTolerated, kBeyond, kNegative, kClocks };
 
 // The scenario of `seed`: about a minute of virtual time, some hundred operations, several episodes. A pure function.
 Scenario MakeSwarm(uint64_t seed, FidelityChoice fidelity, ProfileChoice profile = ProfileChoice::kMixed);
 
 // Takes out the episodes that the knobs do not bear, when these are no longer the drawn ones: leader leases assume that
-// clocks neither leap nor stop.
+// clocks neither leap nor stop (which CLOCKS is about).
 void DropWhatKnobsForbid(Scenario& scenario);
 
 }  // namespace detcd::scenario

@@ -15,7 +15,7 @@ class EpisodeWriter {
   EpisodeWriter(const Scenario& scenario, KeyedRandom random)
       : members_(scenario.members()),
         clients_(scenario.clients()),
-        tolerated_(scenario.profile() == TOLERATED),
+        tolerated_(scenario.profile() == TOLERATED || scenario.profile() == CLOCKS),
         random_(random) {}
 
   void WritePartition(Episode& episode) { Members(*episode.mutable_partition()->mutable_group(), Part()); }
@@ -213,6 +213,7 @@ bool AmongThree(const Scenario& scenario) { return scenario.members() >= 3; }
 bool AmongFour(const Scenario& scenario) { return scenario.members() >= 4; }
 bool IsBeyond(const Scenario& scenario) { return scenario.profile() == BEYOND; }
 bool IsNegative(const Scenario& scenario) { return scenario.profile() == NEGATIVE; }
+bool IsOfClocks(const Scenario& scenario) { return scenario.profile() == CLOCKS; }
 // Leader leases bear neither, whatever a profile allows disks: the judge's word would be about no disk.
 bool ClocksMayLeap(const Scenario& scenario) { return !scenario.knobs().lease_reads(); }
 
@@ -256,6 +257,8 @@ constexpr Family kOfProfile[] = {
     {IsNegative, &EpisodeWriter::WriteZeroedTail},
     {IsNegative, &EpisodeWriter::WriteWipedDisk},
     {IsNegative, &EpisodeWriter::WriteMisdirectedWrites},
+    {IsOfClocks, &EpisodeWriter::WriteClockLeap},
+    {IsOfClocks, &EpisodeWriter::WriteClockFreeze},
 };
 constexpr Family kOfNone = {Always, &EpisodeWriter::WriteCrash};
 
@@ -294,7 +297,7 @@ void DrawEpisodes(uint64_t seed, Scenario& scenario) {
 }
 
 void DropWhatKnobsForbid(Scenario& scenario) {
-  if (ClocksMayLeap(scenario)) return;
+  if (ClocksMayLeap(scenario) || IsOfClocks(scenario)) return;
   auto& episodes = *scenario.mutable_episodes();
   const auto leaps = [](const Episode& episode) { return episode.has_clock_leap() || episode.has_clock_freeze(); };
   episodes.erase(std::remove_if(episodes.begin(), episodes.end(), leaps), episodes.end());

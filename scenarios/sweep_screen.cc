@@ -125,6 +125,10 @@ void SweepScreen::ShowSummary(const SweepReport& report, bool interrupted) {
     Say(absl::StrFormat("negative    %d seeds: in %d a loss, reported by a judge; in the other fine ones nothing was lost\n",
                         totals.negative_seeds(), totals.reported_seeds()));
   }
+  if (totals.clocks_seeds() > 0) {
+    Say(absl::StrFormat("clocks      %d seeds: in %d a lease that clocks broke, reported by a judge\n", totals.clocks_seeds(),
+                        totals.reported_leases()));
+  }
   // Per core: of CPU time, so that other load on the machine does not count.
   Say(absl::StrFormat("rate        %.1f seeds/s with %d jobs; per CPU second %.1f seeds", PerSecond(totals.seeds(), wall),
                       cost.jobs(), PerSecond(totals.seeds(), cpu)));

@@ -89,7 +89,11 @@ void SweepTotals::Add(const SeedReport& report) {
   totals_.set_wire_seeds(totals_.wire_seeds() + (report.wire() ? 1 : 0));
   totals_.set_beyond_seeds(totals_.beyond_seeds() + (report.profile() == BEYOND ? 1 : 0));
   totals_.set_negative_seeds(totals_.negative_seeds() + (report.profile() == NEGATIVE ? 1 : 0));
-  totals_.set_reported_seeds(totals_.reported_seeds() + (report.reported().empty() ? 0 : 1));
+  const uint64_t reported = report.reported().empty() ? 0 : 1;
+  const bool of_clocks = report.profile() == CLOCKS;
+  totals_.set_clocks_seeds(totals_.clocks_seeds() + (of_clocks ? 1 : 0));
+  of_clocks ? totals_.set_reported_leases(totals_.reported_leases() + reported)
+            : totals_.set_reported_seeds(totals_.reported_seeds() + reported);
   totals_.set_events(totals_.events() + report.events());
   totals_.set_virtual_ms(totals_.virtual_ms() + report.virtual_ms());
   totals_.set_operations(totals_.operations() + report.operations());

@@ -17,8 +17,9 @@ EntryMark MarkOf(const raft::Entry& entry) {
   return {.term = entry.term, .digest = DigestBytes(entry.data.view(), static_cast<uint64_t>(entry.type))};
 }
 
-void MemberWatcher::Started(uint32_t incarnation) {
+void MemberWatcher::Started(uint32_t incarnation, bool pre_vote) {
   seen_.incarnation = incarnation;
+  seen_.pre_vote = pre_vote;
   seen_.role = checker::Role::kFollower;  // nothing of what it was then is left, whatever it recovers
   seen_.leader = MemberId();
   if (recovered_) {

@@ -21,8 +21,8 @@ class MemberWatcher {
  public:
   MemberWatcher(MemberId id, CommittedLog& committed) : committed_(committed) { seen_.member = id; }
 
-  // A new incarnation is about to run.
-  void Started(uint32_t incarnation);
+  // A new incarnation is about to run, with or without pre-vote.
+  void Started(uint32_t incarnation, bool pre_vote);
   // The member after an event in which its code ran. `local` is its clock's reading; `behind`: events wait for it.
   void Observe(const member::Member& member, Instant local, bool behind, checker::Moment moment, checker::Panel& panel);
 

@@ -90,11 +90,9 @@ void World::MakeSeats() {
   panel_ = std::make_unique<checker::Panel>(checker::WorldObservation{.members = ascending,
                                                                       .election_timeout = options.election_timeout,
                                                                       .heartbeat_interval = options.heartbeat_interval,
-                                                                      .pre_vote = options.pre_vote && knobs_.no_pre_vote.empty() && !knobs_.pre_vote_changes,
                                                                       .check_quorum = options.check_quorum,
                                                                       .clock_drift_ppm_max = knobs_.clock_drift_ppm_max,
                                                                       .bootstrap_index = LogIndex(knobs_.members),
-                                                                      .clocks_leap = knobs_.clocks_leap,
                                                                       .clocks = options.lease_reads ? this : nullptr});
   // What every member starts with is committed before anybody runs.
   for (const raft::Entry& entry : member::Member::BootstrapEntries(options)) {
@@ -150,7 +148,7 @@ void World::StartMember(uint32_t member) {
   Seat& seat = *seats_[member];
   CHECK(seat.node == nullptr);
   seat.lacks = universe_.disk(member).harmed() ? LackingOnDisk(member) : std::string();
-  seat.watcher.Started(++seat.incarnation);
+  seat.watcher.Started(++seat.incarnation, seat.place.options.pre_vote);
   seat.node = std::make_unique<MemberNode>(universe_.Start(member), seat.place);
 }
 
@@ -177,7 +175,6 @@ void World::EndMember(uint32_t member) {
 }
 
 void World::SetPreVote(uint32_t member, bool pre_vote) {
-  CHECK(knobs_.pre_vote_changes);
   seats_[member]->place.options.pre_vote = pre_vote;
 }
 

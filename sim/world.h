@@ -33,10 +33,8 @@ struct WorldKnobs {
   Duration client_total_timeout = Seconds(15);
   std::vector<uint32_t> no_lease_reads;  // members, from 0, without `member.lease_reads`
   int64_t clock_drift_ppm_max = 0;       // of any member at any time, for the judges
-  bool clocks_leap = false;              // some clock leaps or freezes, for the judges
   bool harmed_may_stop = false;          // a member may stop by itself for what became of its disk
   std::set<uint32_t> no_pre_vote;        // members without, whatever `member` says
-  bool pre_vote_changes = false;         // SetPreVote may be called, for the judges
 };
 
 // Hears what passes among the members.
@@ -94,7 +92,7 @@ class World final : private ClientListener, private PeerCutObserver, private che
   // The process ends, the machine stays.
   void EndMember(uint32_t member);
 
-  // From its next start on. Requires: pre_vote_changes.
+  // From its next start on.
   void SetPreVote(uint32_t member, bool pre_vote);
 
   // Whoever leads is asked to hand its leadership to `target`, as by an operator.

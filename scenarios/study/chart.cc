@@ -13,7 +13,7 @@ namespace {
 // Pixels.
 constexpr double kLeft = 80;
 constexpr double kRight = 20;
-constexpr double kTop = 70;
+constexpr double kTop = 86;
 constexpr double kPanel = 190;
 constexpr double kPanelGap = 46;
 constexpr double kLabels = 60;
@@ -121,14 +121,14 @@ class Chart {
   }
 
   void Legend() {
+    Text(kLeft, 44, "start", absl::StrFormat("mean, and least to most, of %d seeds", report_.seeds()), " fill=\"#555\"");
     double x = kLeft;
     for (size_t i = 0; i < series_.size(); ++i) {
       if (series_[i].empty()) continue;
-      Box(x, 37, 12, 12, i);
-      Text(x + 17, 48, "start", series_[i]);
+      Box(x, 55, 12, 12, i);
+      Text(x + 17, 66, "start", series_[i]);
       x += 40 + 7 * static_cast<double>(series_[i].size());
     }
-    Text(x, 48, "start", absl::StrFormat("mean, and least to most, of %d seeds", report_.seeds()), " fill=\"#555\"");
   }
 
   void Panel(const MetricRow& row, double top, double width) {

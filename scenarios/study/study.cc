@@ -125,14 +125,22 @@ Scenario ScenarioOf(const StudyCell& cell, uint64_t seed) {
   return scenario;
 }
 
+RunOptions OptionsOf(const Study& study) {
+  Window window = {.from = Millis(study.from_ms()).nanos, .member = {}};
+  if (study.to_ms() != 0) window.to = Millis(study.to_ms()).nanos;
+  RunOptions options;
+  options.measure = window;
+  options.past_violation = true;
+  options.second_opinion = false;
+  return options;
+}
+
 int RunStudy(const StudyCommand& command) {
   const Study study = ReadStudy(command.study_file);
   std::string trouble;
   const std::vector<StudyCell> cells = MakeCells(study, trouble);
   if (!trouble.empty()) throw UsageError{command.study_file + ": " + trouble};
   const uint64_t seeds = command.seeds != 0 ? command.seeds : study.seeds();
-  Window window = {.from = Millis(study.from_ms()).nanos, .member = {}};
-  if (study.to_ms() != 0) window.to = Millis(study.to_ms()).nanos;
 
   StudyReport report;
   report.set_schema_version(kStudySchemaVersion);
@@ -147,9 +155,7 @@ int RunStudy(const StudyCommand& command) {
                              .twin_command = {},
                              .limits = {}};
   const auto run = [&](uint64_t number) {
-    RunOptions how;
-    how.measure = window;
-    return RunOne(ScenarioOf(cells[(number - 1) / seeds], (number - 1) % seeds + 1), how);
+    return RunOne(ScenarioOf(cells[(number - 1) / seeds], (number - 1) % seeds + 1), OptionsOf(study));
   };
   if (Sweep(options, run, tables).interrupted) return 128 + SIGINT;
 

@@ -7,6 +7,7 @@
 
 #include "scenarios/knob_sheet.h"
 #include "scenarios/metrics.h"
+#include "scenarios/runner.h"
 #include "scenarios/scenario.pb.h"
 #include "scenarios/study/study.pb.h"
 
@@ -34,6 +35,9 @@ struct StudyCell {
 std::vector<StudyCell> MakeCells(const Study& study, std::string& trouble);
 // What is run in `cell` under `seed`.
 Scenario ScenarioOf(const StudyCell& cell, uint64_t seed);
+
+// How each of its runs is run: measured over the study's window, and over all of it where a judge says something before.
+RunOptions OptionsOf(const Study& study);
 
 // Prints the table, which depends on the study and the build alone. 0; 130 when interrupted. Throws UsageError.
 int RunStudy(const StudyCommand& command);

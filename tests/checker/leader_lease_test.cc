@@ -78,6 +78,7 @@ TEST_F(LeaderLeaseTest, ALeaderOfALaterTermBeforeItsEnd) {
   SetClock(2, 5'000);
   Lead(2, 2);
   EXPECT_EQ(Broken(), "F14: a leader elected during another's lease");
+  EXPECT_TRUE(LeaderLease::IsOfExclusion(*verdict_.violation()));
 }
 
 TEST_F(LeaderLeaseTest, WhoLeadsWithoutALeaseExcludesNobody) {
@@ -122,6 +123,7 @@ TEST_F(LeaderLeaseTest, AVoteAgainstAPromise) {
   EXPECT_EQ(Broken(), "");
   Grant(2, 3, 2);
   EXPECT_EQ(Broken(), "F14: a vote against a promise");
+  EXPECT_FALSE(LeaderLease::IsOfExclusion(*verdict_.violation()));
 }
 
 TEST_F(LeaderLeaseTest, ACandidacyAgainstAPromise) {

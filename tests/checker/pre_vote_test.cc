@@ -100,6 +100,20 @@ TEST_F(PreVoteTest, IsolatedMemberRaisesItsTerm) {
   EXPECT_EQ(Broken(), "F12");
 }
 
+TEST_F(PreVoteTest, WhoWasStartedWithoutItAsksNobodyAndTheOthersDo) {
+  state_.pre_vote = false;
+  ShowAs(Role::kCandidate, 2);
+  ShowAs(Role::kCandidate, 3);
+  EXPECT_EQ(Broken(), "");
+  state_.incarnation = 2;
+  state_.started = true;
+  state_.pre_vote = true;
+  ShowAs(Role::kFollower, 3);
+  state_.started = false;
+  ShowAs(Role::kCandidate, 4);
+  EXPECT_EQ(Broken(), "F12");
+}
+
 TEST_F(PreVoteTest, RefusalsAndGrantsOfOtherTermsAreNoPreVotes) {
   ShowAs(Role::kPreCandidate, 1);
   Deliver(MessageKind::kPreVoteResponse, 2, 1, true);

@@ -57,7 +57,7 @@ TEST(LeaderLeaseScenariosTest, EachIsFineAndReadsByLease) {
     EXPECT_EQ(outcome.signature, "") << name << "\n" << outcome.story;
     EXPECT_GT(outcome.lease_reads, 0u) << name;
   }
-  EXPECT_EQ(scenarios, 11u);
+  EXPECT_EQ(scenarios, 12u);
 }
 
 TEST(LeaderLeaseScenariosTest, BeyondTheBoundALeaderIsElectedDuringALease) {
@@ -72,6 +72,24 @@ TEST(LeaderLeaseScenariosTest, WhereAClockStopsALeaderIsElectedDuringALease) {
   EXPECT_EQ(RunIt(frozen).signature, "F14: a leader elected during another's lease");
   frozen.mutable_knobs()->set_lease_reads(false);
   EXPECT_EQ(RunIt(frozen).signature, "");
+}
+
+// What the profile is about is reported, and nothing else is.
+TEST(LeaderLeaseScenariosTest, InTheProfileOfClocksAnElectionDuringALeaseIsReportedOnceAClockStopped) {
+  Scenario frozen = Load("frozen_clock");
+  frozen.set_profile(CLOCKS);
+  const RunResult reported = RunScenario(frozen, {});
+  EXPECT_EQ(reported.verdict, Verdict::kFine) << reported.story;
+  ASSERT_TRUE(reported.reported.has_value());
+  EXPECT_EQ(reported.reported->signature, "F14: a leader elected during another's lease");
+  Scenario drifting = Load("drift_beyond_the_bound");
+  drifting.set_profile(CLOCKS);
+  EXPECT_EQ(RunScenario(drifting, {}).verdict, Verdict::kViolation);
+  Scenario calm = Load("calm");
+  calm.set_profile(CLOCKS);
+  const RunResult silent = RunScenario(calm, {});
+  EXPECT_EQ(silent.verdict, Verdict::kFine) << silent.story;
+  EXPECT_FALSE(silent.reported.has_value());
 }
 
 TEST(LeaderLeaseScenariosTest, OneVoterWithoutThePromiseMeansReadIndexForAll) {

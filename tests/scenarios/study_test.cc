@@ -1,6 +1,10 @@
 // Knob sheets and studies: what is set, what a small grid measures, and that its output is a function of the study.
 #include "scenarios/study/study.h"
 
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
 #include <google/protobuf/text_format.h>
 #include <gmock/gmock.h>
 #include <gtest/gtest.h>
@@ -116,6 +120,29 @@ TEST(StudyTest, SaysWhatIsWrong) {
   EXPECT_THAT(trouble("knobs { key: 'pre_vote' }"), HasSubstr("`pre_vote` has no values"));
   EXPECT_THAT(trouble("knobs { key: 'colour' values: 'red' }"), HasSubstr("no such key"));
   EXPECT_THAT(trouble("cases { name: 'bad' scenario { episodes { id: 1 } } }"), HasSubstr("`bad`: episodes[1].id: 1 is not unique"));
+}
+
+// A judge's first word is about the election that made the read stale possible; reads are counted beyond it.
+TEST(StudyTest, LeaseReadsAreStaleBeyondTheirBoundAndNotInside) {
+  std::stringstream text;
+  text << std::ifstream(std::filesystem::path(DETCD_SCENARIOS) / "studies/lease_drift.study").rdbuf();
+  const Study study = Parse(text.str());
+  std::string trouble;
+  const std::vector<StudyCell> cells = MakeCells(study, trouble);
+  ASSERT_EQ(trouble, "");
+  const auto run = [&](const std::vector<std::string>& values) {
+    const auto cell = std::ranges::find(cells, values, &StudyCell::values);
+    EXPECT_NE(cell, cells.end());
+    return RunScenario(ScenarioOf(*cell, 2), OptionsOf(study));
+  };
+  const auto stale = static_cast<size_t>(Metric::kStaleReads);
+  const RunResult beyond = run({"400000", "100000"});
+  ASSERT_TRUE(beyond.violation.has_value());
+  EXPECT_EQ(beyond.violation->property, "F14");
+  EXPECT_GT(beyond.measured.at(stale), 10u);
+  const RunResult inside = run({"100000", "100000"});
+  EXPECT_EQ(inside.verdict, Verdict::kFine);
+  EXPECT_EQ(inside.measured.at(stale), 0u);
 }
 
 StudyReport Report() {

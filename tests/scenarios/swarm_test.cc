@@ -44,6 +44,26 @@ TEST(SwarmTest, ClocksNeitherLeapNorStopBesideLeases) {
   }
 }
 
+// About one seed in thirty is reported.
+TEST(SwarmTest, InTheProfileOfClocksTheyLeapAndStopBesideLeasesUntilAJudgeSaysSo) {
+  uint64_t leaping = 0;
+  uint64_t seed = 0;
+  bool reported = false;
+  while (!reported && seed < 300) {
+    const Scenario scenario = DrawScenario(++seed, FidelityChoice::kDirect, ProfileChoice::kClocks, KnobSheet());
+    EXPECT_TRUE(scenario.knobs().lease_reads());
+    leaping += std::ranges::any_of(scenario.episodes(), [](const Episode& episode) {
+      EXPECT_FALSE(episode.has_corruption() || episode.has_lying_drive() || episode.has_wiped_disk());
+      return episode.has_clock_leap() || episode.has_clock_freeze();
+    });
+    const RunResult result = RunScenario(scenario, {});
+    EXPECT_EQ(result.verdict, Verdict::kFine) << "seed " << seed << "\n" << result.story;
+    reported = result.reported.has_value();
+  }
+  EXPECT_TRUE(reported);
+  EXPECT_GT(leaping, seed / 2);
+}
+
 TEST(SwarmTest, TheFirstSeedsAreFineInBothFidelities) {
   for (const FidelityChoice fidelity : {FidelityChoice::kDirect, FidelityChoice::kWire}) {
     for (uint64_t seed = 1; seed <= 24; ++seed) {

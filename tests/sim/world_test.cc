@@ -46,6 +46,23 @@ TEST(WorldTest, AMemberThatStopsByItselfIsAViolationWithoutNumbersInItsSignature
   EXPECT_EQ(world.violation()->signature.find_first_of("0123456789"), std::string::npos) << world.violation()->signature;
 }
 
+TEST(WorldTest, JudgesAreToldOfEachMemberWhetherItWasStartedWithPreVote) {
+  WorldKnobs knobs = SmallWorld(3);
+  knobs.no_pre_vote = {2};
+  World world(knobs);
+  for (uint32_t member = 0; member < 3; ++member) world.StartMember(member);
+  RunUntil(world, Instant{} + Seconds(1));
+  EXPECT_TRUE(world.Seen(0).pre_vote);
+  EXPECT_FALSE(world.Seen(2).pre_vote);
+  world.SetPreVote(2, true);
+  RunUntil(world, Instant{} + Seconds(2));
+  EXPECT_FALSE(world.Seen(2).pre_vote);  // not before its next start
+  world.EndMember(2);
+  world.StartMember(2);
+  RunUntil(world, Instant{} + Seconds(3));
+  EXPECT_TRUE(world.Seen(2).pre_vote);
+}
+
 TEST(WorldTest, ACallToADeadProcessIsRefusedAndToADeadMachineTimesOut) {
   for (const bool power : {false, true}) {
     WorldKnobs knobs = SmallWorld(1);
