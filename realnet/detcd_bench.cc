@@ -1,4 +1,4 @@
-// The load generator: `detcd-bench put` and `detcd-bench range` against any etcd-compatible endpoint.
+// The load generator: `detcd-bench put`, `range` and `txn` against any etcd-compatible endpoint.
 //
 // Ends with 0 when every request had a good answer, 1 when some had not, 64 for a bad command line.
 #include <unistd.h>
@@ -27,6 +27,7 @@ struct Arguments {
   std::string endpoints = "127.0.0.1:2379";
   uint32_t connections = 1;
   uint32_t in_flight = 1;
+  uint64_t rate = 0;
   uint64_t total = 0;
   double seconds = 5;
   double timeout_seconds = 10;
@@ -46,6 +47,8 @@ void AddShared(CLI::App& command, Arguments& arguments) {
   command.add_option("--in-flight", arguments.in_flight, "requests under way, over all connections together")
       ->check(CLI::Range(1, 100'000))
       ->capture_default_str();
+  command.add_option("--rate", arguments.rate, "requests a second, due whether the servers keep up or not (default: a closed loop)")
+      ->check(CLI::Range(uint64_t{1}, uint64_t{100'000'000}));
   command.add_option("--total", arguments.total, "requests to send (default: as many as --duration allows)");
   command.add_option("--duration", arguments.seconds, "seconds to start new requests for")
       ->check(CLI::Range(0.01, 86'400.0))
@@ -143,7 +146,7 @@ void PrintText(const std::string& what, const Arguments& arguments, const LoadRe
   }
   std::printf(" max %lu; longest without an answer %ld ms\n", result.latencies.max(), result.longest_gap.millis());
   if (figures.cpu_micros) std::printf("server CPU per request: %.2f us\n", *figures.cpu_micros);
-  if (result.missing > 0) std::printf("%lu ranges found no key\n", result.missing);
+  if (result.missing > 0) std::printf("%lu found no key\n", result.missing);
   if (result.reconnects > 0) std::printf("%lu connections were lost\n", result.reconnects);
   for (const auto& [text, count] : result.errors) std::printf("error %s: %lu\n", text.c_str(), count);
 }
@@ -188,6 +191,7 @@ int Run(const std::string& what, LoadOptions::Kind kind, const Arguments& argume
                    .endpoints = *endpoints,
                    .connections = arguments.connections,
                    .in_flight = arguments.in_flight,
+                   .rate = arguments.rate,
                    .total = arguments.total,
                    .duration = FromSeconds(arguments.seconds),
                    .timeout = FromSeconds(arguments.timeout_seconds),
@@ -214,14 +218,17 @@ int Run(const std::string& what, LoadOptions::Kind kind, const Arguments& argume
 int main(int count, char** words) {
   using detcd::realnet::LoadOptions;
   detcd::realnet::Arguments arguments;
-  CLI::App app("Load for an etcd-compatible service: a closed loop over gRPC whose every answer is checked.",
+  CLI::App app("Load for an etcd-compatible service: over gRPC, with every answer checked.",
                "detcd-bench");
   app.require_subcommand(1);
   CLI::App* put = app.add_subcommand("put", "write keys");
-  detcd::realnet::AddShared(*put, arguments);
-  put->add_option("--value-bytes", arguments.value_bytes, "size of the values")
-      ->check(CLI::Range(0, 1'500'000))
-      ->capture_default_str();
+  CLI::App* txn = app.add_subcommand("txn", "write keys that exist, by a transaction that looks");
+  for (CLI::App* writer : {put, txn}) {
+    detcd::realnet::AddShared(*writer, arguments);
+    writer->add_option("--value-bytes", arguments.value_bytes, "size of the values")
+        ->check(CLI::Range(0, 1'500'000))
+        ->capture_default_str();
+  }
   CLI::App* range =
       app.add_subcommand("range", "read one key at a time (write them first: put --sequential --total KEYS)");
   detcd::realnet::AddShared(*range, arguments);
@@ -232,6 +239,7 @@ int main(int count, char** words) {
     const int code = app.exit(error);
     return code == 0 ? 0 : detcd::realnet::kUsage;
   }
+  if (*txn) return detcd::realnet::Run("txn", LoadOptions::Kind::kTxn, arguments);
   if (*put) return detcd::realnet::Run("put", LoadOptions::Kind::kPut, arguments);
   return detcd::realnet::Run(arguments.serializable ? "range --serializable" : "range", LoadOptions::Kind::kRange,
                              arguments);

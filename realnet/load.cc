@@ -13,6 +13,18 @@ namespace {
 
 constexpr Duration kRedialInterval = Millis(50);
 constexpr char kFillByte = 'v';
+constexpr Duration kLatePause = Micros(100);
+constexpr uint64_t kLimitToken = 0;
+constexpr uint64_t kDueToken = 1;
+
+rpc::Method MethodOf(LoadOptions::Kind kind) {
+  switch (kind) {
+    case LoadOptions::Kind::kPut: return rpc::Method::kPut;
+    case LoadOptions::Kind::kRange: return rpc::Method::kRange;
+    case LoadOptions::Kind::kTxn: return rpc::Method::kTxn;
+  }
+  return rpc::Method::kPut;
+}
 
 }  // namespace
 
@@ -35,18 +47,20 @@ class Load::Connection final : private wire::GrpcClientListener,
     if (client_ != nullptr && !lost_) client_->EndTurn();
   }
 
-  bool Start(rpc::Method method, const google::protobuf::Message& request, uint32_t slot) {
-    sent_[slot] = load_.host_.clock().Now();
+  bool Start(rpc::Method method, const google::protobuf::Message& request, uint32_t slot, Instant due) {
+    sent_[slot] = due;
     good_[slot] = false;
     if (client_->Start(method, &request, {.token = slot, .timeout = load_.options_.timeout})) return true;
     Leave();
     return false;
   }
 
-  // Fills the slots that are free.
-  void Fill() {
-    if (client_ == nullptr || lost_ || !client_->connected()) return;
-    while (!leaving_ && !free_.empty() && load_.MayStart(load_.host_.clock().Now())) load_.StartOne(*this);
+  // Starts the next request if there is a free slot and one may start.
+  bool Fill() {
+    if (client_ == nullptr || lost_ || leaving_ || !client_->connected() || free_.empty()) return false;
+    if (!load_.MayStart(load_.host_.clock().Now())) return false;
+    load_.StartOne(*this);
+    return true;
   }
 
   std::optional<uint32_t> TakeSlot() {
@@ -92,13 +106,23 @@ class Load::Connection final : private wire::GrpcClientListener,
   void OnTimer(uint64_t) override { Dial(); }
 
   void OnResponse(uint64_t token, const google::protobuf::Message& response) override {
-    if (load_.options_.kind == LoadOptions::Kind::kPut) {
-      good_[token] = static_cast<const etcdserverpb::PutResponse&>(response).header().revision() > 0;
-      return;
+    switch (load_.options_.kind) {
+      case LoadOptions::Kind::kPut:
+        good_[token] = static_cast<const etcdserverpb::PutResponse&>(response).header().revision() > 0;
+        return;
+      case LoadOptions::Kind::kRange: {
+        const auto& range = static_cast<const etcdserverpb::RangeResponse&>(response);
+        good_[token] = range.header().revision() > 0;
+        missing_[token] = range.kvs_size() == 0;
+        return;
+      }
+      case LoadOptions::Kind::kTxn: {
+        const auto& txn = static_cast<const etcdserverpb::TxnResponse&>(response);
+        good_[token] = txn.header().revision() > 0 && txn.responses_size() == 1;
+        missing_[token] = !txn.succeeded();
+        return;
+      }
     }
-    const auto& range = static_cast<const etcdserverpb::RangeResponse&>(response);
-    good_[token] = range.header().revision() > 0;
-    missing_[token] = range.kvs_size() == 0;
   }
 
   void OnCallEnd(uint64_t token, const rpc::CallStatus& status) override {
@@ -133,7 +157,7 @@ class Load::Connection final : private wire::GrpcClientListener,
   bool lost_ = false;
   bool leaving_ = false;
   // By slot.
-  std::vector<Instant> sent_;
+  std::vector<Instant> sent_;  // or due, at a rate
   std::vector<bool> good_;
   std::vector<bool> missing_;
   std::vector<uint32_t> free_;
@@ -145,11 +169,19 @@ Load::Load(Host& host, const LoadOptions& options)
       random_(host.Random("load")),
       put_(std::make_unique<etcdserverpb::PutRequest>()),
       range_(std::make_unique<etcdserverpb::RangeRequest>()),
-      timer_(host.clock().NewTimer(*this, 0)) {
+      txn_(std::make_unique<etcdserverpb::TxnRequest>()),
+      limit_timer_(host.clock().NewTimer(*this, kLimitToken)),
+      due_timer_(host.clock().NewTimer(*this, kDueToken)) {
   CHECK(!options.endpoints.empty() && options.connections > 0 && options.key_space > 0);
   CHECK(options.in_flight >= options.connections);
   put_->set_value(std::string(options.value_bytes, kFillByte));
   range_->set_serializable(options.serializable);
+  etcdserverpb::Compare& exists = *txn_->add_compare();
+  exists.set_target(etcdserverpb::Compare::VERSION);
+  exists.set_result(etcdserverpb::Compare::GREATER);
+  exists.set_version(0);
+  txn_->add_success()->mutable_request_put()->set_value(std::string(options.value_bytes, kFillByte));
+  txn_->add_failure()->mutable_request_range();
   host.events().SetTurnListener(*this);
   for (uint32_t i = 0; i < options.connections; ++i) {
     const uint32_t slots =
@@ -164,22 +196,38 @@ void Load::Start() {
   for (auto& connection : connections_) connection->Dial();
   // Without an end of their own: servers that never answer, or never come up.
   const Duration limit = options_.total > 0 ? Seconds(3'600) : options_.duration + options_.timeout * 2;
-  timer_->Arm(host_.clock().Now() + limit);
+  limit_timer_->Arm(host_.clock().Now() + limit);
 }
 
-void Load::OnTimer(uint64_t) {
+void Load::OnTimer(uint64_t token) {
+  if (token == kDueToken) return;  // the end of the turn starts what is due
   done_ = true;
   OnError("given up: the servers did not answer in time");
   host_.Stop(false, "the servers did not answer in time");
 }
 
 void Load::OnEndTurn() {
-  for (auto& connection : connections_) connection->Fill();
+  // One each in turn, so that a low rate is spread over all of them too.
+  for (size_t idle = 0; idle < connections_.size(); next_ = (next_ + 1) % connections_.size()) {
+    idle = connections_[next_]->Fill() ? 0 : idle + 1;
+  }
   for (auto& connection : connections_) connection->EndTurn();
+  const Instant now = host_.clock().Now();
+  // Late requests wait for slots: no turn after turn for them.
+  if (options_.rate > 0 && begin_ && GoesOn(now)) due_timer_->Arm(NextDue() > now ? NextDue() : now + kLatePause);
   FinishIfDone();
 }
 
-bool Load::MayStart(Instant now) const {
+bool Load::MayStart(Instant now) const { return GoesOn(now) && (options_.rate == 0 || !begin_ || now >= NextDue()); }
+
+Instant Load::NextDue() const {
+  constexpr uint64_t kNanosPerSecond = 1'000'000'000;
+  const uint64_t seconds = started_ / options_.rate;
+  const uint64_t rest = started_ % options_.rate * kNanosPerSecond / options_.rate;
+  return *begin_ + Nanos(static_cast<int64_t>(seconds * kNanosPerSecond + rest));
+}
+
+bool Load::GoesOn(Instant now) const {
   if (done_) return false;
   if (options_.total > 0) return started_ < options_.total;
   return !begin_ || now - *begin_ < options_.duration;
@@ -192,17 +240,10 @@ void Load::StartOne(Connection& connection) {
     begin_ = host_.clock().Now();
     last_good_ = *begin_;
   }
-  const std::string& key = NextKey();
+  const Instant due = options_.rate > 0 ? NextDue() : host_.clock().Now();
+  const google::protobuf::Message& request = NextRequest();
   ++started_;
-  const bool put = options_.kind == LoadOptions::Kind::kPut;
-  if (put) {
-    put_->set_key(key);
-  } else {
-    range_->set_key(key);
-  }
-  const google::protobuf::Message& request = put ? static_cast<const google::protobuf::Message&>(*put_)
-                                                 : static_cast<const google::protobuf::Message&>(*range_);
-  if (!connection.Start(put ? rpc::Method::kPut : rpc::Method::kRange, request, *slot)) {
+  if (!connection.Start(MethodOf(options_.kind), request, *slot, due)) {
     OnError("the connection takes no more calls");
   }
 }
@@ -224,10 +265,23 @@ void Load::OnError(std::string text) {
 
 void Load::FinishIfDone() {
   const Instant now = host_.clock().Now();
-  if (done_ || !begin_ || MayStart(now) || ended_ < started_) return;
+  if (done_ || !begin_ || GoesOn(now) || ended_ < started_) return;
   done_ = true;
   result_.elapsed = now - *begin_;
   host_.Stop(true, "the load is over");
+}
+
+const google::protobuf::Message& Load::NextRequest() {
+  const std::string& key = NextKey();
+  switch (options_.kind) {
+    case LoadOptions::Kind::kPut: put_->set_key(key); return *put_;
+    case LoadOptions::Kind::kRange: range_->set_key(key); return *range_;
+    case LoadOptions::Kind::kTxn: break;
+  }
+  txn_->mutable_compare(0)->set_key(key);
+  txn_->mutable_success(0)->mutable_request_put()->set_key(key);
+  txn_->mutable_failure(0)->mutable_request_range()->set_key(key);
+  return *txn_;
 }
 
 const std::string& Load::NextKey() {

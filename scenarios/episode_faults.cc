@@ -67,7 +67,8 @@ EpisodeFaults::EpisodeFaults(const Scenario& scenario, sim::World& world, Episod
       listener_(listener),
       base_link_(MakeLink(scenario)),
       down_(world.members(), 1),
-      active_(static_cast<size_t>(scenario.episodes_size())) {}
+      active_(static_cast<size_t>(scenario.episodes_size())),
+      begun_(active_.size()) {}
 
 // --- The plan ---
 
@@ -87,7 +88,8 @@ void EpisodeFaults::Plan(Duration heal_at) {
   }
   for (size_t place = 0; place < active_.size(); ++place) {
     const Duration at = Millis(At(place).at_ms());
-    if (at < heal_at) universe_.ScheduleControl(at.nanos, Token(Control::kBegin, place));
+    const Control control = At(place).at_new_leader() ? Control::kWait : Control::kBegin;
+    if (at < heal_at) universe_.ScheduleControl(at.nanos, Token(control, place));
   }
 }
 
@@ -95,6 +97,7 @@ void EpisodeFaults::OnControl(uint64_t token) {
   const size_t place = token >> 16 & 0xFFFF'FFFF;
   const auto member = static_cast<uint32_t>(token & 0xFFFF);
   switch (static_cast<Control>(token >> 56)) {
+    case Control::kWait: return waiting_.push_back(place);
     case Control::kBegin: return TurnEpisode(place, true);
     case Control::kEnd: return TurnEpisode(place, false);
     case Control::kCrash: return CrashMember(place, member);
@@ -105,10 +108,16 @@ void EpisodeFaults::OnControl(uint64_t token) {
   }
 }
 
+void EpisodeFaults::OnNewLeader() {
+  for (const size_t place : waiting_) universe_.ScheduleControl(universe_.now(), Token(Control::kBegin, place));
+  waiting_.clear();
+}
+
 void EpisodeFaults::TurnEpisode(size_t place, bool begins) {
   const Episode& episode = At(place);
   listener_.OnEpisode(episode, place, begins);
   active_[place] = begins;
+  if (begins) begun_[place] = universe_.now();
   const Moment moment = {.episode = episode, .place = place, .begins = begins};
   switch (episode.fault_case()) {
     case Episode::kPartition: Turn(moment, episode.partition()); break;
@@ -143,15 +152,15 @@ void EpisodeFaults::TurnEpisode(size_t place, bool begins) {
     case Episode::kMisdirectedWrites: Turn(moment, episode.misdirected_writes()); break;
     case Episode::FAULT_NOT_SET: break;
   }
-  if (begins) universe_.ScheduleControl(EndOf(episode), Token(Control::kEnd, place));
+  if (begins) universe_.ScheduleControl(EndOf(place), Token(Control::kEnd, place));
 }
 
 KeyedRandom EpisodeFaults::Draws(const Episode& episode) const {
   return KeyedRandom(scenario_.seed(), "scenario.episode").Sub(episode.id());
 }
 
-int64_t EpisodeFaults::EndOf(const Episode& episode) const {
-  return std::min(heal_at_, Millis(episode.at_ms()) + Millis(episode.for_ms())).nanos;
+int64_t EpisodeFaults::EndOf(size_t place) const {
+  return std::min(heal_at_.nanos, begun_[place] + Millis(At(place).for_ms()).nanos);
 }
 
 // --- Standing settings ---
@@ -278,7 +287,7 @@ void EpisodeFaults::RefreshLinks() {
           law.slow = true;
         }
         if (episode.has_clog() && Has(episode.clog().from(), from) && Has(episode.clog().to(), to)) {
-          law.clogged_until = std::max(law.clogged_until, EndOf(episode));
+          law.clogged_until = std::max(law.clogged_until, EndOf(place));
         }
         if (episode.has_bit_flips() && (Has(episode.bit_flips().members(), from) || Has(episode.bit_flips().members(), to))) {
           law.flip_permille = std::max(law.flip_permille, Permille(episode.bit_flips().flip_ppm()));
@@ -392,7 +401,7 @@ void EpisodeFaults::TakeDown(uint32_t member, Survival survival, std::string_vie
 void EpisodeFaults::CrashMember(size_t place, uint32_t member) {
   const Episode& episode = At(place);
   const bool was_up = down_[member]++ == 0;
-  int64_t restart_at = std::max(EndOf(episode), universe_.now() + 1);
+  int64_t restart_at = std::max(EndOf(place), universe_.now() + 1);
   switch (episode.fault_case()) {
     case Episode::kCrashLoop:
       if (was_up && world_.InStartUp(member)) universe_.effects().At(member).Effective(FaultKind::kCrashLoop);
@@ -432,7 +441,7 @@ void EpisodeFaults::Restart(size_t place, uint32_t member) {
   const uint64_t up = uint64_t{std::max(1u, episode.crash_loop().up_ms())} * 1'000'000;
   KeyedRandom random = Draws(episode).Sub(member + 1).Sub(static_cast<uint64_t>(universe_.now()));
   const int64_t again = universe_.now() + static_cast<int64_t>(random.Between(uint64_t{1}, 2 * up));
-  if (again < EndOf(episode)) universe_.ScheduleControl(again, Token(Control::kCrash, place, member));
+  if (again < EndOf(place)) universe_.ScheduleControl(again, Token(Control::kCrash, place, member));
 }
 
 void EpisodeFaults::Up(uint32_t member) {
@@ -450,14 +459,14 @@ void EpisodeFaults::OnStopped(uint32_t member) {
 void EpisodeFaults::Turn(const Moment& moment, const Pause& fault) {
   if (!moment.begins) return;
   universe_.effects().Armed(FaultKind::kPause);
-  for (const EndpointId member : Endpoints(fault.members())) universe_.PauseUntil(member, EndOf(moment.episode));
+  for (const EndpointId member : Endpoints(fault.members())) universe_.PauseUntil(member, EndOf(moment.place));
 }
 
 // Ends by itself.
 void EpisodeFaults::Turn(const Moment& moment, const SyncStall& fault) {
   if (!moment.begins) return;
   universe_.effects().Armed(FaultKind::kSyncStall);
-  for (const EndpointId member : Endpoints(fault.members())) universe_.StallDiskUntil(member, EndOf(moment.episode));
+  for (const EndpointId member : Endpoints(fault.members())) universe_.StallDiskUntil(member, EndOf(moment.place));
 }
 
 void EpisodeFaults::Turn(const Moment& moment, const Drift& fault) {

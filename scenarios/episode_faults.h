@@ -40,6 +40,8 @@ class EpisodeFaults {
   // begun at `heal_at` or later; what would end later ends then.
   void Plan(Duration heal_at);
 
+  // A leader of a new term was seen: episodes that wait for one begin, as the next event.
+  void OnNewLeader();
   // A member stopped by itself: it is started again after kSupervisorPause.
   void OnStopped(uint32_t member);
   // A power loss is planned, with all that it may take.
@@ -49,10 +51,11 @@ class EpisodeFaults {
 
   // For each control event with a token below kTokenLimit, until the healing.
   void OnControl(uint64_t token);
-  static constexpr uint64_t kTokenLimit = uint64_t{7} << 56;
+  static constexpr uint64_t kTokenLimit = uint64_t{8} << 56;
 
  private:
-  enum class Control : uint8_t { kStart, kBegin, kEnd, kCrash, kRestart, kReset, kSupervise };
+  enum class Control : uint8_t { kStart, kWait, kBegin, kEnd, kCrash, kRestart, kReset, kSupervise };
+  static_assert(static_cast<uint64_t>(Control::kSupervise) < kTokenLimit >> 56);
   static uint64_t Token(Control control, size_t episode, uint32_t member = 0);
 
   // An episode at its beginning or at its end.
@@ -116,7 +119,7 @@ class EpisodeFaults {
 
   const Episode& At(size_t place) const { return scenario_.episodes(static_cast<int>(place)); }
   KeyedRandom Draws(const Episode& episode) const;
-  int64_t EndOf(const Episode& episode) const;
+  int64_t EndOf(size_t place) const;
   bool IsWire() const { return scenario_.fidelity() == WIRE; }
   int64_t DriftOf(sim::EndpointId member) const;
 
@@ -128,6 +131,8 @@ class EpisodeFaults {
   Duration heal_at_;
   std::vector<uint32_t> down_;  // by member: why it is down, counted
   std::vector<bool> active_;    // by episode
+  std::vector<int64_t> begun_;  // by episode: when
+  std::vector<size_t> waiting_;  // episodes that begin with the next leader
   std::vector<ResetPlan> resets_;
 };
 

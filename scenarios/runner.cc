@@ -58,6 +58,7 @@ class Run final : private EpisodeListener {
       if (recorder_) recorder_->AfterStep(step);
       if (step.stopped) OnStopped(step.endpoint);
       if (step.is_control) OnControl(step.control);
+      if (world_.counts().leader_changes != leaders_seen_) OnNewLeader();
       if (expectations_) expectations_->AfterStep(step);
       if (owes_no_service_ && !world_.violation().has_value() && (!step.running || universe.now() >= watch_until_)) {
         world_.FinishWithoutService();
@@ -127,6 +128,11 @@ class Run final : private EpisodeListener {
     if (token >= kStartToken) return StartAgain(static_cast<uint32_t>(token - kStartToken));
     if (healed_) return;
     faults_.OnControl(token);
+  }
+
+  void OnNewLeader() {
+    leaders_seen_ = world_.counts().leader_changes;
+    if (!healed_) faults_.OnNewLeader();
   }
 
   // Its disk made a member stop. It is started again, as long as it takes.
@@ -292,6 +298,7 @@ class Run final : private EpisodeListener {
   EpisodeFaults faults_;
   std::optional<Expectations> expectations_;
   uint64_t last_operation_id_ = 0;
+  uint64_t leaders_seen_ = 0;
   bool healed_ = false;
   bool finished_ = false;
   bool owes_no_service_ = false;  // after the healing

@@ -282,6 +282,8 @@ void DrawEpisodes(uint64_t seed, Scenario& scenario) {
     const Family& family = families[own.Below(families.size())];
     // Members that are down, stalled or paused for long make the rest of the world quiet: mostly short.
     episode.set_for_ms(static_cast<uint32_t>(LogBetween(own, 20, 8'000)));
+    // Bugs of a leader's first steps are a matter of milliseconds after its election.
+    episode.set_at_new_leader(scenario.members() > 1 && own.Sub(1).Chance(1, 4));
     EpisodeWriter writer(scenario, own.Sub(0));
     (writer.*family.write)(episode);
   }

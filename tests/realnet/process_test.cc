@@ -255,6 +255,21 @@ class ProcessTest : public ::testing::Test {
   int runs_ = 0;
 };
 
+TEST_F(ProcessTest, LoadComesAtARateAndInTransactions) {
+  MakeMembers(1);
+  Launch(members_[0]);
+  AwaitReady(members_[0]);
+  const std::vector<std::string> txn = {"txn", "--sequential", "--total", "50", "--key-space", "50"};
+  EXPECT_THAT(Bench(txn).out, HasSubstr("\"good\":50,")) << "the other branch answers too";
+  EXPECT_THAT(Bench(txn).out, HasSubstr("\"missing\":50,"));
+  Fill("50");
+  EXPECT_THAT(Bench(txn).out, HasSubstr("\"missing\":0,"));
+  // As many as are due in the time, however fast the answers are; and the first at once.
+  const Ended paced = Bench({"put", "--rate", "40", "--duration", "0.5", "--in-flight", "20", "--connections", "2"});
+  EXPECT_EQ(paced.code, 0) << paced.out << paced.err;
+  EXPECT_THAT(paced.out, HasSubstr("\"good\":20,"));
+}
+
 TEST_F(ProcessTest, OneMemberServesStopsAndComesBack) {
   MakeMembers(1);
   Member& member = members_[0];

@@ -18,7 +18,7 @@ constexpr uint64_t kWireSeeds = 2;
 
 std::vector<std::string> Files() {
   std::set<std::string> files;
-  for (const auto& entry : std::filesystem::directory_iterator(std::string(DETCD_SCENARIOS) + "/election")) {
+  for (const auto& entry : std::filesystem::directory_iterator(DETCD_SCENARIOS "/election")) {
     if (entry.path().extension() == ".scenario") files.insert(entry.path().string());
   }
   return {files.begin(), files.end()};

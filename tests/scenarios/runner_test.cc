@@ -469,6 +469,29 @@ TEST(RunnerTest, AnEpisodeThatDoesNothingChangesNoOtherChoice) {
   EXPECT_EQ(RunScenario(with, {}).answered, RunScenario(Calm(DIRECT, 3), {}).answered);
 }
 
+// The first waits from 2000 ms on for the leader of a transfer, the last for one that never comes.
+TEST(RunnerTest, AnEpisodeMayWaitForTheNextLeader) {
+  Scenario scenario = Calm(DIRECT, 3);
+  scenario.MergeFrom(
+      Parse("episodes { id: 1 at_ms: 2000 for_ms: 200 at_new_leader: true sync_stall { members: [1, 2, 3] } }"
+            "episodes { id: 2 at_ms: 2500 transfer { to: 1 } }"
+            "episodes { id: 3 at_ms: 2800 transfer { to: 2 } }"
+            "episodes { id: 4 at_ms: 4000 for_ms: 100 at_new_leader: true crash { members: 1 } }"));
+  std::vector<std::string> told;
+  const RunResult result = RunScenario(scenario, {.trace = [&](std::string_view line) {
+    for (const char* word : {"became leader", "episode 1 begins", "episode 1 ends", "episode 4 begins"}) {
+      if (line.find(word) != std::string_view::npos) told.push_back(word);
+    }
+  }});
+  ExpectBites(result, FaultKind::kSyncStall);
+  ExpectAbsent(result, FaultKind::kPowerLoss);
+  const size_t leaders = static_cast<size_t>(std::count(told.begin(), told.end(), "became leader"));
+  ASSERT_EQ(told.size(), leaders + 2) << "the last one never begins";
+  const auto begins = std::find(told.begin(), told.end(), "episode 1 begins");
+  EXPECT_EQ(*std::prev(begins), "became leader");
+  EXPECT_GE(begins - told.begin(), 2) << "at the second leader, since the first led before 2000 ms";
+}
+
 TEST(RunnerTest, TheOthersServeWithoutLostMembers) {
   for (const Fidelity fidelity : {DIRECT, WIRE}) {
     Scenario scenario = Calm(fidelity, 5);
