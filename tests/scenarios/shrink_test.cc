@@ -203,7 +203,7 @@ TEST(ShrinkTest, PutsASteadyLoadInThePlaceOfCallsOfWhichNoneCanGo) {
 }
 
 TEST(ShrinkTest, PutsASteadyLoadInThePlaceOfCallsThatTakeLuck) {
-  RuleJudge judge([](const Scenario& scenario) { return CallsOf(scenario) >= 2; });
+  RuleJudge judge([](const Scenario& scenario) { return CallsOf(scenario) >= 2 && scenario.chaos_ms() >= 600; });
   judge.others = [](const Scenario& scenario) { return CallsOf(scenario) >= 20 ? kOtherSeedsWanted : 0; };
   KeepAll listener;
   Scenario from;
