@@ -113,8 +113,8 @@ Edits Repetitions(const Scenario& scenario, uint32_t) {
       change(operation.id(), times, [kept](Operation& changed) { KeepFirstCalls(changed, kept); });
     }
     change(operation.id(), times, [](Operation& changed) {
-      changed.set_times(changed.times() / 2);
       changed.set_every_ms(changed.every_ms() * 2);
+      KeepFirstCalls(changed, changed.times() / 2);
     });
   }
   return edits;

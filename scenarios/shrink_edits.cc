@@ -111,13 +111,18 @@ void ForgetClient(Scenario& scenario, uint32_t client) {
   });
 }
 
-void KeepFirstCalls(Operation& operation, uint32_t kept) { operation.set_times(kept); }
+void KeepFirstCalls(Operation& operation, uint32_t kept) {
+  operation.set_times(kept);
+  if (kept > 1) return;
+  operation.clear_times();
+  operation.clear_every_ms();
+}
 
 void KeepLastCalls(Operation& operation, uint32_t kept) {
   const uint32_t gone = operation.times() - kept;
   operation.set_id(operation.id() + gone);
   operation.set_at_ms(operation.at_ms() + gone * operation.every_ms());
-  operation.set_times(kept);
+  KeepFirstCalls(operation, kept);
 }
 
 void RemoveCallsBefore(Scenario& scenario, uint32_t from_ms) {

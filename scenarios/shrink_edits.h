@@ -39,7 +39,7 @@ void RenumberMembers(Scenario& scenario, const std::map<uint32_t, uint32_t>& num
 void ForgetClient(Scenario& scenario, uint32_t client);
 
 // The first or the last `kept` calls of a repeated operation, each with its time and its id, which names its random
-// choices. Requires: 0 < kept <= its times.
+// choices; one is no longer repeated. Requires: 0 < kept <= its times.
 void KeepFirstCalls(Operation& operation, uint32_t kept);
 void KeepLastCalls(Operation& operation, uint32_t kept);
 // What would begin before `from_ms` goes.

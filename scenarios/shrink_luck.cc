@@ -48,23 +48,34 @@ constexpr std::array<uint32_t, 2> kWritesEveryMs = {200, 20};
 constexpr uint32_t kReadsEveryMs = 20;
 constexpr int kFewLines = 8;  // of operations: as easy to read as a steady load
 
-void SetSteadyLoad(Scenario& scenario, uint32_t writes_every_ms) {
+Operation& AddSteady(Scenario& scenario, uint32_t id, uint32_t client, uint32_t every_ms) {
   constexpr uint32_t kCallsMax = 5'000;
+  Operation& operation = *scenario.add_operations();
+  operation.set_id(id);
+  operation.set_client(client);
+  operation.set_every_ms(every_ms);
+  operation.set_times(std::clamp(scenario.chaos_ms() / every_ms, 1u, kCallsMax));
+  return operation;
+}
+
+void SetSteadyLoad(Scenario& scenario, uint32_t writes_every_ms) {
   scenario.clear_operations();
   scenario.set_clients(std::max(scenario.clients(), 2u));
+  Operation& writes = AddSteady(scenario, 1, 1, writes_every_ms);
+  writes.mutable_put()->set_key("k0");
+  const uint32_t next_id = writes.id() + writes.times();
+  AddSteady(scenario, next_id, 2, kReadsEveryMs).mutable_range()->set_key("k0");
+}
+
+// Every client writes, all at the same time: some failures take many that wait together.
+void SetSteadyWrites(Scenario& scenario) {
+  const uint32_t every_ms = kWritesEveryMs[0];
+  scenario.clear_operations();
   uint32_t id = 1;
-  for (const uint32_t client : {1u, 2u}) {
-    Operation& operation = *scenario.add_operations();
-    operation.set_id(id);
-    operation.set_client(client);
-    operation.set_every_ms(client == 1 ? writes_every_ms : kReadsEveryMs);
-    operation.set_times(std::clamp(scenario.chaos_ms() / operation.every_ms(), 1u, kCallsMax));
-    id += operation.times();
-    if (client == 1) {
-      operation.mutable_put()->set_key("k0");
-    } else {
-      operation.mutable_range()->set_key("k0");
-    }
+  for (uint32_t client = 1; client <= std::max(1u, scenario.clients()); ++client) {
+    Operation& writes = AddSteady(scenario, id, client, every_ms);
+    writes.mutable_put()->set_key("k0");
+    id += writes.times();
   }
 }
 
@@ -161,6 +172,9 @@ Edits SteadyLoad(const Scenario& scenario, uint32_t) {
       if (candidate.operations_size() > kFewLines) SetSteadyLoad(candidate, every_ms);
     });
   }
+  edits.push_back([](Scenario& candidate) {
+    if (static_cast<uint32_t>(candidate.operations_size()) > std::max(1u, candidate.clients())) SetSteadyWrites(candidate);
+  });
   return edits;
 }
 
