@@ -60,6 +60,7 @@ class Shrinking {
         Scenario candidate = best_;
         edits[next++](candidate);
         const uint64_t fingerprint = Fingerprint(candidate);
+        if (rise && IsFew(best_) && !IsFew(candidate)) continue;  // luckier, and no longer to be read
         if (tried_.contains(fingerprint) || !batch.insert(fingerprint).second || !CheckScenario(candidate).empty()) continue;
         candidates.push_back(std::move(candidate));
         edit_of.push_back(next - 1);
@@ -79,10 +80,11 @@ class Shrinking {
     }
   }
 
-  bool IsSmall(const Scenario& scenario) const {
+  static bool IsFew(const Scenario& scenario) {
     const ScenarioSize size = SizeOf(scenario);
-    return strict_ || (size.operations <= kSmallOperations && size.fault_lines <= kSmallFaultLines);
+    return size.operations <= kSmallOperations && size.fault_lines <= kSmallFaultLines;
   }
+  bool IsSmall(const Scenario& scenario) const { return strict_ || IsFew(scenario); }
 
   // Takes a failing candidate, unless it fails under too few other seeds.
   void Take(Scenario candidate, bool rise) {

@@ -103,7 +103,7 @@ struct ShrinkPasses {
 // While it is large, it gets smaller however much luck that takes: with all that happens in a large one it fails under
 // many seeds, and keeping it so would keep it large. What makes it small must fail under one other seed, if any; from there
 // on the number of other seeds may not fall below kOtherSeedsWanted, nor, while it is less, fall at all. Hardenings are taken
-// when that number rises.
+// when that number rises, and none that makes it large.
 ShrinkResult Shrink(const Scenario& from, const ShrinkPasses& passes, const ShrinkOptions& options, ShrinkJudge& judge,
                     ShrinkListener& listener);
 

@@ -94,18 +94,28 @@ Edits Expected(const Scenario& scenario, uint32_t) {
   return edits;
 }
 
-// Repeated operations: once, a quarter and half as often.
+// Repeated operations: once, a quarter, half and three quarters as often, of which the last or the first; half as dense.
 Edits Repetitions(const Scenario& scenario, uint32_t) {
   Edits edits;
+  const auto change = [&](uint32_t id, uint32_t times, auto to) {
+    edits.push_back([=](Scenario& candidate) {
+      for (Operation& operation : *candidate.mutable_operations()) {
+        if (operation.id() == id && operation.times() == times) to(operation);
+      }
+    });
+  };
   for (const Operation& operation : scenario.operations()) {
-    if (operation.times() < 2) continue;
-    for (const uint32_t part : {operation.times(), 4u, 2u}) {
-      edits.push_back([id = operation.id(), part](Scenario& candidate) {
-        for (Operation& changed : *candidate.mutable_operations()) {
-          if (changed.id() == id && changed.times() >= part) changed.set_times(changed.times() / part);
-        }
-      });
+    const uint32_t times = operation.times();
+    if (times < 2) continue;
+    for (const uint32_t kept : {1u, times / 4, times / 2, times - std::max(1u, times / 4)}) {
+      if (kept == 0 || kept == times) continue;
+      change(operation.id(), times, [kept](Operation& changed) { KeepLastCalls(changed, kept); });
+      change(operation.id(), times, [kept](Operation& changed) { KeepFirstCalls(changed, kept); });
     }
+    change(operation.id(), times, [](Operation& changed) {
+      changed.set_every_ms(changed.every_ms() * 2);
+      KeepFirstCalls(changed, changed.times() / 2);
+    });
   }
   return edits;
 }

@@ -111,10 +111,40 @@ void ForgetClient(Scenario& scenario, uint32_t client) {
   });
 }
 
+void KeepFirstCalls(Operation& operation, uint32_t kept) {
+  operation.set_times(kept);
+  if (kept > 1) return;
+  operation.clear_times();
+  operation.clear_every_ms();
+}
+
+void KeepLastCalls(Operation& operation, uint32_t kept) {
+  const uint32_t gone = operation.times() - kept;
+  operation.set_id(operation.id() + gone);
+  operation.set_at_ms(operation.at_ms() + gone * operation.every_ms());
+  KeepFirstCalls(operation, kept);
+}
+
+void RemoveCallsBefore(Scenario& scenario, uint32_t from_ms) {
+  RemoveIf(*scenario.mutable_operations(), [&](Operation& operation) {
+    if (operation.at_ms() >= from_ms) return false;
+    const uint64_t last_ms = operation.at_ms() + uint64_t{std::max(1u, operation.times()) - 1} * operation.every_ms();
+    if (last_ms < from_ms) return true;
+    KeepLastCalls(operation, static_cast<uint32_t>(last_ms - from_ms) / operation.every_ms() + 1);
+    return false;
+  });
+}
+
 void CutEnd(Scenario& scenario, uint32_t end_ms) {
   scenario.set_chaos_ms(end_ms);
   RemoveIf(*scenario.mutable_episodes(), [&](const Episode& episode) { return episode.at_ms() >= end_ms; });
-  RemoveIf(*scenario.mutable_operations(), [&](const Operation& operation) { return operation.at_ms() > end_ms; });
+  RemoveIf(*scenario.mutable_operations(), [&](Operation& operation) {
+    if (operation.at_ms() > end_ms) return true;
+    if (operation.times() < 2 || operation.every_ms() == 0) return false;
+    const uint32_t before_end = (end_ms - operation.at_ms()) / operation.every_ms() + 1;
+    if (before_end < operation.times()) KeepFirstCalls(operation, before_end);
+    return false;
+  });
 }
 
 void MoveEarlier(Scenario& scenario, uint32_t from_ms, uint32_t by_ms) {

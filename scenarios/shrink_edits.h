@@ -38,6 +38,13 @@ void RenumberMembers(Scenario& scenario, const std::map<uint32_t, uint32_t>& num
 // One client less in what faults name; a fault of no client is one less.
 void ForgetClient(Scenario& scenario, uint32_t client);
 
+// The first or the last `kept` calls of a repeated operation, each with its time and its id, which names its random
+// choices; one is no longer repeated. Requires: 0 < kept <= its times.
+void KeepFirstCalls(Operation& operation, uint32_t kept);
+void KeepLastCalls(Operation& operation, uint32_t kept);
+// What would begin before `from_ms` goes.
+void RemoveCallsBefore(Scenario& scenario, uint32_t from_ms);
+
 // The end comes at `end_ms`; what would begin later goes.
 void CutEnd(Scenario& scenario, uint32_t end_ms);
 // Everything from `from_ms` on happens `by_ms` earlier. Requires: by_ms <= from_ms.

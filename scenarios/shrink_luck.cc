@@ -1,6 +1,7 @@
 #include "scenarios/shrink_passes.h"
 
 #include <algorithm>
+#include <array>
 #include <map>
 #include <set>
 #include <string>
@@ -39,6 +40,43 @@ void AddDrift(Scenario& scenario, uint32_t member, int32_t ppm, uint32_t for_ms)
   episode.set_for_ms(for_ms);
   episode.mutable_drift()->set_member(member);
   episode.mutable_drift()->set_drift_ppm(ppm);
+}
+
+// One client writes a key, another reads it, again and again. Reads are dense. Where writes are, a member that is slow never
+// has all of them: some failures take that, others the contrary.
+constexpr std::array<uint32_t, 2> kWritesEveryMs = {200, 20};
+constexpr uint32_t kReadsEveryMs = 20;
+constexpr int kFewLines = 8;  // of operations: as easy to read as a steady load
+
+Operation& AddSteady(Scenario& scenario, uint32_t id, uint32_t client, uint32_t every_ms) {
+  constexpr uint32_t kCallsMax = 5'000;
+  Operation& operation = *scenario.add_operations();
+  operation.set_id(id);
+  operation.set_client(client);
+  operation.set_every_ms(every_ms);
+  operation.set_times(std::clamp(scenario.chaos_ms() / every_ms, 1u, kCallsMax));
+  return operation;
+}
+
+void SetSteadyLoad(Scenario& scenario, uint32_t writes_every_ms) {
+  scenario.clear_operations();
+  scenario.set_clients(std::max(scenario.clients(), 2u));
+  Operation& writes = AddSteady(scenario, 1, 1, writes_every_ms);
+  writes.mutable_put()->set_key("k0");
+  const uint32_t next_id = writes.id() + writes.times();
+  AddSteady(scenario, next_id, 2, kReadsEveryMs).mutable_range()->set_key("k0");
+}
+
+// Every client writes, all at the same time: some failures take many that wait together.
+void SetSteadyWrites(Scenario& scenario) {
+  const uint32_t every_ms = kWritesEveryMs[0];
+  scenario.clear_operations();
+  uint32_t id = 1;
+  for (uint32_t client = 1; client <= std::max(1u, scenario.clients()); ++client) {
+    Operation& writes = AddSteady(scenario, id, client, every_ms);
+    writes.mutable_put()->set_key("k0");
+    id += writes.times();
+  }
 }
 
 }  // namespace
@@ -90,7 +128,7 @@ Edits LastPart(const Scenario& scenario, uint32_t level) {
     for (uint32_t turn = 0; turn < members; ++turn) {
       edits.push_back([=](Scenario& candidate) {
         if (candidate.chaos_ms() != chaos) return;  // an earlier one was taken
-        RemoveIf(*candidate.mutable_operations(), [&](const Operation& operation) { return operation.at_ms() < from; });
+        RemoveCallsBefore(candidate, from);
         RemoveIf(*candidate.mutable_episodes(), [&](const Episode& episode) { return episode.at_ms() + episode.for_ms() < from; });
         for (Episode& episode : *candidate.mutable_episodes()) {
           if (episode.at_ms() >= from) continue;
@@ -102,6 +140,56 @@ Edits LastPart(const Scenario& scenario, uint32_t level) {
         for (uint32_t member = 1; member <= members; ++member) numbers[member] = (member - 1 + turn) % members + 1;
         RenumberMembers(candidate, numbers);
         candidate.set_seed(candidate.seed() + more);
+      });
+    }
+  }
+  return edits;
+}
+
+// The last part under a load that has a call at every moment. A failure that takes a call at the right moment of it needs
+// no luck then, whatever else happens at other times; and hundreds of single calls, of which each that goes moves all that
+// come after it, become two lines.
+Edits LastPartOfSteadyLoad(const Scenario& scenario, uint32_t level) {
+  Edits edits;
+  if (scenario.operations_size() <= kFewLines) return edits;
+  for (const ShrinkEdit& last_part : LastPart(scenario, level)) {
+    for (const uint32_t every_ms : kWritesEveryMs) {
+      edits.push_back([last_part, every_ms](Scenario& candidate) {
+        const uint32_t before = candidate.chaos_ms();
+        last_part(candidate);
+        if (candidate.chaos_ms() != before) SetSteadyLoad(candidate, every_ms);
+      });
+    }
+  }
+  return edits;
+}
+
+Edits SteadyLoad(const Scenario& scenario, uint32_t) {
+  Edits edits;
+  if (scenario.operations_size() <= kFewLines) return edits;
+  for (const uint32_t every_ms : kWritesEveryMs) {
+    edits.push_back([every_ms](Scenario& candidate) {
+      if (candidate.operations_size() > kFewLines) SetSteadyLoad(candidate, every_ms);
+    });
+  }
+  edits.push_back([](Scenario& candidate) {
+    if (static_cast<uint32_t>(candidate.operations_size()) > std::max(1u, candidate.clients())) SetSteadyWrites(candidate);
+  });
+  return edits;
+}
+
+// A steady load in the place of a few calls that come at the right moment by luck, whoever leads or if a certain member
+// does.
+Edits SteadyAgain(const Scenario& scenario, uint32_t level) {
+  Edits edits;
+  if (scenario.operations_size() == 0 || scenario.operations_size() > kFewLines) return edits;
+  Edits leads = FirstLeader(scenario, level);
+  leads.insert(leads.begin(), [](Scenario&) {});
+  for (const ShrinkEdit& lead : leads) {
+    for (const uint32_t every_ms : kWritesEveryMs) {
+      edits.push_back([lead, every_ms](Scenario& candidate) {
+        lead(candidate);
+        SetSteadyLoad(candidate, every_ms);
       });
     }
   }

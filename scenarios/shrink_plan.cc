@@ -150,7 +150,7 @@ Edits Start(const Scenario& scenario, uint32_t) {
     edits.push_back([begin](Scenario& candidate) {
       if (begin >= candidate.chaos_ms()) return;
       RemoveIf(*candidate.mutable_episodes(), [&](const Episode& episode) { return episode.at_ms() < begin; });
-      RemoveIf(*candidate.mutable_operations(), [&](const Operation& operation) { return operation.at_ms() < begin; });
+      RemoveCallsBefore(candidate, begin);
       MoveEarlier(candidate, begin, begin);
     });
   }

@@ -18,6 +18,8 @@ ShrinkPasses MakeShrinkPasses() {
       {"fault families", 1, Families},
       {"the end", 1, End},
       {"the last part", kPartLevels, LastPart},
+      {"the last part of a steady load", kPartLevels, LastPartOfSteadyLoad},
+      {"a steady load", 1, SteadyLoad},
       {"episodes", kListLevels, Episodes},
       {"operations", kListLevels, Operations},
       {"the beginning", 1, Start},
@@ -51,12 +53,14 @@ ShrinkPasses MakeShrinkPasses() {
       Reseeded(ShrinkPass{"constant latencies", 1, Constants}, kSecondSeeds),
   };
   passes.hardenings = {
+      {"a steady load again", 1, SteadyAgain},
       {"who leads first", 1, FirstLeader},
       {"more time", 1, Slower},
       {"longer faults", 1, LongerFaults},
       {"drifts", 1, StrongDrifts},
       {"wider faults", 1, WiderFaults},
       {"all of it again", 1, Again},
+      Reseeded(ShrinkPass{"a steady load again", 1, SteadyAgain}, kHardeningSeeds),
       Reseeded(ShrinkPass{"who leads first", 1, FirstLeader}, kHardeningSeeds),
       Reseeded(ShrinkPass{"more time", 1, Slower}, kHardeningSeeds),
       Reseeded(ShrinkPass{"longer faults", 1, LongerFaults}, kHardeningSeeds),

@@ -25,7 +25,7 @@ TEST_F(RevisionOrderStory, ReadAfterAcknowledgedWriteMustShowIt) {
   End(put, At(2));
   uint64_t read = Call(Get("a"));
   End(read, At(1));
-  EXPECT_EQ(Broken(), "K4");
+  ASSERT_EQ(Broken(), "K4");
   EXPECT_EQ(verdict_.violation()->operations, (std::vector<uint64_t>{read, put}));
   std::vector<Operation> history{operations_[put], operations_[read]};
   EXPECT_EQ(Tell(*verdict_.violation(), history),

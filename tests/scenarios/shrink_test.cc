@@ -186,6 +186,88 @@ TEST(ShrinkTest, KeepsTheLastPartOfALongScenario) {
             "operations { id: 2 client: 1 at_ms: 4750 put { key: \"k\" } }\nclients: 1\nlost_members: 1\n");
 }
 
+// Calls as the runner counts them.
+uint64_t CallsOf(const Scenario& scenario) {
+  uint64_t calls = 0;
+  for (const Operation& operation : scenario.operations()) calls += std::max(1u, operation.times());
+  return calls;
+}
+
+TEST(ShrinkTest, PutsASteadyLoadInThePlaceOfCallsOfWhichNoneCanGo) {
+  const uint64_t all = CallsOf(Swarm());
+  ASSERT_GT(all, 40u);
+  const ShrinkResult result = ShrinkBy([&](const Scenario& scenario) { return CallsOf(scenario) >= all; });
+  EXPECT_TRUE(result.minimal);
+  EXPECT_LE(result.best.operations_size(), 2) << ScenarioText(result.best);
+  EXPECT_GE(CallsOf(result.best), all);
+}
+
+TEST(ShrinkTest, PutsASteadyLoadInThePlaceOfCallsThatTakeLuck) {
+  RuleJudge judge([](const Scenario& scenario) { return CallsOf(scenario) >= 2 && scenario.chaos_ms() >= 600; });
+  judge.others = [](const Scenario& scenario) { return CallsOf(scenario) >= 20 ? kOtherSeedsWanted : 0; };
+  KeepAll listener;
+  Scenario from;
+  ASSERT_EQ(ParseScenarioText("format_version: 1 chaos_ms: 1000 operations { id: 1 client: 1 at_ms: 500 put { key: \"a\" } } "
+                              "operations { id: 2 client: 1 at_ms: 600 range { key: \"a\" } }", from), "");
+  const ShrinkResult result = Shrink(from, MakeShrinkPasses(), {}, judge, listener);
+  EXPECT_EQ(result.progress.others, kOtherSeedsWanted);
+  EXPECT_LE(result.best.operations_size(), 2) << ScenarioText(result.best);
+}
+
+TEST(ShrinkTest, LuckDoesNotMakeAScenarioLarge) {
+  RuleJudge judge([](const Scenario& scenario) { return scenario.episodes_size() >= 4; });
+  judge.others = [](const Scenario& scenario) { return scenario.episodes_size() > static_cast<int>(kSmallFaultLines) ? 3u : 0u; };
+  KeepAll listener;
+  Scenario from;
+  ASSERT_EQ(ParseScenarioText("format_version: 1 members: 3 chaos_ms: 1000\n"
+                              "episodes { id: 1 at_ms: 10 for_ms: 5 crash { members: [1] } }\n"
+                              "episodes { id: 2 at_ms: 20 for_ms: 5 crash { members: [1] } }\n"
+                              "episodes { id: 3 at_ms: 30 for_ms: 5 crash { members: [1] } }\n"
+                              "episodes { id: 4 at_ms: 40 for_ms: 5 crash { members: [1] } }\n", from), "");
+  EXPECT_EQ(Shrink(from, MakeShrinkPasses(), {}, judge, listener).best.episodes_size(), 4);
+}
+
+TEST(ShrinkTest, CallsOfARepeatedOperationGoWithTheirTime) {
+  const auto repeated = [](const std::string& calls) {
+    Scenario scenario;
+    EXPECT_EQ(ParseScenarioText("format_version: 1 chaos_ms: 1000 operations { client: 1 put { key: 'k' } " + calls + " }", scenario), "");
+    return scenario;
+  };
+  const auto left = [](const Scenario& scenario) {
+    const std::string text = ScenarioText(scenario);
+    return scenario.operations_size() == 0 ? "" : text.substr(text.find("operations"), text.find('\n', text.find("operations")) - text.find("operations"));
+  };
+  const std::string ten = "id: 5 at_ms: 100 times: 10 every_ms: 50";  // the last at 550
+  for (const auto& [from_ms, rest] : {std::pair<uint32_t, std::string>{100, ten},
+                                      {101, "id: 6 at_ms: 150 times: 9 every_ms: 50"},
+                                      {150, "id: 6 at_ms: 150 times: 9 every_ms: 50"},
+                                      {550, "id: 14 at_ms: 550"},
+                                      {551, ""}}) {
+    Scenario scenario = repeated(ten);
+    RemoveCallsBefore(scenario, from_ms);
+    EXPECT_EQ(left(scenario), rest.empty() ? "" : left(repeated(rest))) << from_ms;
+  }
+  for (const auto& [end_ms, rest] : {std::pair<uint32_t, std::string>{99, ""},
+                                     {100, "id: 5 at_ms: 100"},
+                                     {199, "id: 5 at_ms: 100 times: 2 every_ms: 50"},
+                                     {549, "id: 5 at_ms: 100 times: 9 every_ms: 50"},
+                                     {550, ten}}) {
+    Scenario scenario = repeated(ten);
+    CutEnd(scenario, end_ms);
+    EXPECT_EQ(left(scenario), rest.empty() ? "" : left(repeated(rest))) << end_ms;
+  }
+  // All at once, and one alone.
+  for (const std::string calls : {"id: 5 at_ms: 100 times: 10", "id: 5 at_ms: 100"}) {
+    Scenario kept = repeated(calls);
+    RemoveCallsBefore(kept, 100);
+    CutEnd(kept, 100);
+    EXPECT_EQ(left(kept), left(repeated(calls)));
+    Scenario gone = repeated(calls);
+    RemoveCallsBefore(gone, 101);
+    EXPECT_EQ(gone.operations_size(), 0);
+  }
+}
+
 TEST(ShrinkTest, HardensAFailureOfFewSeeds) {
   RuleJudge judge([](const Scenario& scenario) { return scenario.episodes_size() >= 1; });
   judge.others = [](const Scenario& scenario) { return scenario.episodes_size() > 0 && scenario.episodes(0).for_ms() >= 8 ? 3u : 1u; };
