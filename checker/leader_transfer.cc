@@ -9,8 +9,11 @@ void LeaderTransfer::JudgeTold(const MemberObservation& seen, Moment moment) {
   for (const MessageObservation& message : told_) {
     if (message.to != seen.member || seen.started) continue;
     const auto wanted = wanted_.find({message.term, message.to});
-    // It campaigns in the next term; in a later one it may have lost what it had.
-    if (wanted == wanted_.end() || seen.term > message.term + 1 || seen.last_index >= wanted->second) continue;
+    if (wanted == wanted_.end() || seen.last_index >= wanted->second) continue;
+    // It campaigns in the next term. Where it is in a later one, or follows in the next, the word came too late to be heard,
+    // and the leader there may have taken what it had.
+    const bool heard = seen.term <= message.term || (seen.term == message.term + 1 && seen.role != Role::kFollower);
+    if (!heard) continue;
     verdict_.Report("F16", "a target that is behind",
                     absl::StrFormat("member %x, leader of term %d, told member %x to campaign, whose log ends at %d, while its "
                                     "own ended at %d when the transfer began",

@@ -17,8 +17,12 @@ class LeaderTransferTest : public testing::Test {
     Lead(10);
   }
 
-  void Show(uint64_t member, uint64_t last_index, uint64_t term = 1) {
-    judge_.OnMember({.member = MemberId(member), .incarnation = 1, .term = Term(term), .last_index = LogIndex(last_index)},
+  void Show(uint64_t member, uint64_t last_index, uint64_t term = 1, Role role = Role::kFollower) {
+    judge_.OnMember({.member = MemberId(member),
+                     .incarnation = 1,
+                     .term = Term(term),
+                     .role = role,
+                     .last_index = LogIndex(last_index)},
                     Now());
   }
   void Lead(uint64_t last_index, uint64_t target = 0, int64_t give_up_ms = 1'000) {
@@ -49,7 +53,7 @@ class LeaderTransferTest : public testing::Test {
 TEST_F(LeaderTransferTest, ATransferByTheRules) {
   Lead(12, 2);  // the proposals of the event in which it began
   TellToCampaign(2);
-  Show(2, 12, 2);
+  Show(2, 12, 2, Role::kCandidate);
   local_ms_ = true_ms_ = 1'000;
   Lead(12, 2);
   Lead(13);
@@ -72,8 +76,16 @@ TEST_F(LeaderTransferTest, ProposalsBetweenTwoTransfers) {
 TEST_F(LeaderTransferTest, ATargetThatIsBehind) {
   Lead(10, 3);
   TellToCampaign(3);
-  Show(3, 9, 2);
+  Show(3, 9, 2, Role::kCandidate);
   EXPECT_EQ(Broken(), "F16: a target that is behind");
+}
+
+// As a leader that does not know of the next one may tell a follower of it.
+TEST_F(LeaderTransferTest, ATargetThatFollowsTheNextLeaderMayHaveLostItsLog) {
+  Lead(10, 2);
+  TellToCampaign(2);
+  Show(2, 9, 2);
+  EXPECT_EQ(Broken(), "");
 }
 
 TEST_F(LeaderTransferTest, WordOfAnEarlierTransferMayComeLate) {
@@ -81,14 +93,14 @@ TEST_F(LeaderTransferTest, WordOfAnEarlierTransferMayComeLate) {
   Lead(11);
   Lead(11, 2, 1'200);
   TellToCampaign(2);
-  Show(2, 10, 2);
+  Show(2, 10, 2, Role::kCandidate);
   EXPECT_EQ(Broken(), "");
 }
 
 TEST_F(LeaderTransferTest, ATargetOfALaterTermMayHaveLostItsLog) {
   Lead(10, 2);
   TellToCampaign(2);
-  Show(2, 5, 3);
+  Show(2, 5, 3, Role::kCandidate);
   EXPECT_EQ(Broken(), "");
 }
 
