@@ -67,7 +67,7 @@ SeedReport MakeReport(const RunResult& result) {
   report.set_unknown(result.unknown);
   report.set_refused(result.refused);
   report.set_leader_changes(result.leader_changes);
-  report.set_profile(result.profile);
+  report.set_profile(static_cast<uint32_t>(result.profile));
   if (result.reported.has_value()) report.set_reported(result.reported->property + ": " + result.reported->sentence);
   for (size_t i = 0; i < sim::kFaultKindCount; ++i) {
     report.add_armed(result.effects.armed(static_cast<sim::FaultKind>(i)));
