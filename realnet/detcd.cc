@@ -117,7 +117,7 @@ bool PrepareDataFolder(const std::string& path, Trace& trace, std::string& error
 std::string AddressText(const Address& address) {
   if (address.is_unix) return address.host;
   const bool v6 = address.host.find(':') != std::string::npos;
-  return absl::StrFormat(v6 ? "[%s]:%d" : "%s:%d", address.host, address.port);
+  return absl::StrFormat("%s%s%s:%d", v6 ? "[" : "", address.host, v6 ? "]" : "", address.port);
 }
 
 // The server and its signals.

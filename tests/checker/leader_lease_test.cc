@@ -167,7 +167,7 @@ TEST_F(LeaderLeaseTest, TheVoteForTheLeaderItselfMayLeaveLate) {
 }
 
 TEST_F(LeaderLeaseTest, ATransfersVotesAreFree) {
-  for (uint64_t voter : {2, 3}) Deliver(voter, 7), Acknowledge(voter, 7);
+  for (uint64_t voter : {2u, 3u}) Deliver(voter, 7), Acknowledge(voter, 7);
   Ask(3, 2, 2, true);
   Grant(2, 3, 2);
   Show(2, 4, Role::kFollower);

@@ -13,7 +13,7 @@ class LeaderTransferTest : public testing::Test {
                 .election_timeout = Millis(1000),
                 .heartbeat_interval = Millis(100)},
                verdict_) {
-    for (uint64_t member : {2, 3}) Show(member, member == 2 ? 10 : 9);
+    for (uint64_t member : {2u, 3u}) Show(member, member == 2 ? 10 : 9);
     Lead(10);
   }
 

@@ -43,7 +43,7 @@ TEST_F(SearchFactsTest, KeysOfOneTransactionAreSearchedTogether) {
 }
 
 TEST_F(SearchFactsTest, EqualRequestsWithoutAnAnswerStandInOrderOfCall) {
-  for (uint64_t call : {1, 2, 3}) Add({.kind = OperationKind::kDelete, .key = "a"}, call, 0);
+  for (uint64_t call : {1u, 2u, 3u}) Add({.kind = OperationKind::kDelete, .key = "a"}, call, 0);
   Add(Put("a", "1"), 4, 5);
   const Facts facts = MakeFacts(history_, Evidence::kAll);
   EXPECT_EQ(facts.facts[0].elder, kNoNumber);

@@ -45,7 +45,7 @@ TEST_P(SeamContract, WrittenBytesAreReadBack) {
   EXPECT_TRUE(folder.recorder.order.empty()) << "a completion inside a call";
   EXPECT_EQ(Wait(folder.recorder, 101).data.view(), std::string_view("\0\0\0\0onetwo", 10));
   EXPECT_EQ(Wait(folder.recorder, 102).data.view(), "net");
-  for (FileToken token : {103, 104, 105}) {
+  for (FileToken token : {103u, 104u, 105u}) {
     const FileResult result = Wait(folder.recorder, token);
     EXPECT_EQ(result.error, IoError::kOk);
     EXPECT_TRUE(result.data.empty());
@@ -136,7 +136,7 @@ TEST_P(SeamContract, PreallocateGrowsAndTruncateSetsTheSize) {
   EXPECT_EQ(Wait(folder.recorder, folder.Read(*file, 0, 100)).data.view(), "a");
   file->Truncate(3, 103);  // what was cut off does not come back
   EXPECT_EQ(Wait(folder.recorder, folder.Read(*file, 0, 100)).data.view(), std::string_view("a\0\0", 3));
-  for (FileToken token : {100, 101, 102, 103}) EXPECT_EQ(Wait(folder.recorder, token).error, IoError::kOk);
+  for (FileToken token : {100u, 101u, 102u, 103u}) EXPECT_EQ(Wait(folder.recorder, token).error, IoError::kOk);
 }
 
 TEST_P(SeamContract, NamesAreListedRenamedAndRemoved) {

@@ -362,7 +362,7 @@ TEST(SimFilesTest, CertainErrorsAreSaid) {
   world.file->WriteAt(0, {&bytes, 1}, 6);
   world.directory->Sync(7);
   RunFor(world.universe, Seconds(1));
-  for (FileToken token : {4, 5, 6, 7}) EXPECT_EQ(world.recorder.results.at(token).error, IoError::kDevice);
+  for (FileToken token : {4u, 5u, 6u, 7u}) EXPECT_EQ(world.recorder.results.at(token).error, IoError::kDevice);
   EXPECT_EQ(world.universe.effects().counts().effective(FaultKind::kDeviceError), 2u);
 }
 

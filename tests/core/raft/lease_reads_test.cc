@@ -103,16 +103,16 @@ TEST(LeaseReadsTest, ARoundThatWasNeverSentIsNoRound) {
   Leased cluster;
   const auto end = cluster.End();
   const uint64_t later = static_cast<uint64_t>(cluster.member(1).now.nanos) + 1;
-  for (uint64_t from : {2, 3}) cluster.Step(From(from, 1, 1, HeartbeatResponse{.round = RoundId(later)}));
+  for (uint64_t from : {2u, 3u}) cluster.Step(From(from, 1, 1, HeartbeatResponse{.round = RoundId(later)}));
   EXPECT_EQ(cluster.End(), end);
-  for (uint64_t from : {2, 3}) cluster.Step(From(from, 1, 1, HeartbeatResponse{.round = RoundId(~uint64_t{0})}));
+  for (uint64_t from : {2u, 3u}) cluster.Step(From(from, 1, 1, HeartbeatResponse{.round = RoundId(~uint64_t{0})}));
   EXPECT_EQ(cluster.End(), end);
 }
 
 TEST(LeaseReadsTest, AnOldAcknowledgementTakesNothingBack) {
   Leased cluster;
   const auto end = cluster.End();
-  for (uint64_t from : {2, 3}) cluster.Step(From(from, 1, 1, HeartbeatResponse{.round = RoundId(1)}));
+  for (uint64_t from : {2u, 3u}) cluster.Step(From(from, 1, 1, HeartbeatResponse{.round = RoundId(1)}));
   EXPECT_EQ(cluster.End(), end);
 }
 

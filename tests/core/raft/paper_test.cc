@@ -36,7 +36,7 @@ struct Alone {
   void Lead() {
     output = Output();
     OnTimer(*raft, NextDeadline(*raft), output);
-    for (uint64_t id : {2, 3}) Hear(id, raft->term.value, VoteResponse{});
+    for (uint64_t id : {2u, 3u}) Hear(id, raft->term.value, VoteResponse{});
     ASSERT_TRUE(std::holds_alternative<Leader>(raft->role));
   }
   void SyncOwn() {

@@ -111,7 +111,7 @@ TEST_F(HostileClientTest, AcknowledgementsOfPingsNeverSentAreCheap) {
 TEST_F(HostileClientTest, ManySettingsInOnePieceGetTheirGoAwayToo) {
   world.clock.Advance(Seconds(1));
   const std::string settings = Encode(FrameType::kSettings, 0, 0, "");
-  for (const size_t slice : {4'096, 8'192}) {
+  for (const size_t slice : {4'096u, 8'192u}) {
     auto& one = world.AddRaw();
     one.Write(Hello());
     world.Run();
