@@ -10,9 +10,10 @@ void LeaderTransfer::JudgeTold(const MemberObservation& seen, Moment moment) {
     if (message.to != seen.member || seen.started) continue;
     const auto wanted = wanted_.find({message.term, message.to});
     if (wanted == wanted_.end() || seen.last_index >= wanted->second) continue;
-    // It campaigns in the next term. Where it is in a later one, or follows in the next, the word came too late to be heard,
-    // and the leader there may have taken what it had.
-    const bool heard = seen.term <= message.term || (seen.term == message.term + 1 && seen.role != Role::kFollower);
+    // It campaigns in the next term. Where it is in a later one, or in the next and did not campaign for that, the word came
+    // too late to be heard, and the leader there may have taken what it had.
+    const bool campaigned = seen.role == Role::kCandidate || seen.role == Role::kLeader;
+    const bool heard = seen.term <= message.term || (seen.term == message.term + 1 && campaigned);
     if (!heard) continue;
     verdict_.Report("F16", "a target that is behind",
                     absl::StrFormat("member %x, leader of term %d, told member %x to campaign, whose log ends at %d, while its "

@@ -83,8 +83,10 @@ TEST_F(LeaderTransferTest, ATargetThatIsBehind) {
 // As a leader that does not know of the next one may tell a follower of it.
 TEST_F(LeaderTransferTest, ATargetThatFollowsTheNextLeaderMayHaveLostItsLog) {
   Lead(10, 2);
-  TellToCampaign(2);
-  Show(2, 9, 2);
+  for (const Role role : {Role::kFollower, Role::kPreCandidate}) {  // it may be about to give the next one up too
+    TellToCampaign(2);
+    Show(2, 9, 2, role);
+  }
   EXPECT_EQ(Broken(), "");
 }
 

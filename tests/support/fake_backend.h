@@ -14,6 +14,7 @@
 #include "core/proto/raft_internal.pb.h"
 #include "core/rpc/backend.h"
 #include "core/rpc/call.h"
+#include "core/rpc/services.h"
 
 namespace detcd::testing {
 
@@ -119,6 +120,27 @@ class FakeTransport final : public rpc::CallTransport {
   int finishes = 0;
   size_t bytes_sent = 0;
   size_t credit = 1'000'000;  // messages that streams may still send
+};
+
+// Services between the two.
+class ServicesHarness {
+ protected:
+  // Opens a call with one message and the client's end.
+  rpc::CallId Start(rpc::Method method, const google::protobuf::Message& request, rpc::CallContext context = {}) {
+    const rpc::CallId call = next_call_++;
+    context.method = method;
+    services.Open(transport, call, context);
+    services.Message(transport, call, request);
+    services.HalfClose(transport, call);
+    return call;
+  }
+
+  FakeBackend backend;
+  FakeTransport transport;
+  rpc::Services services{backend, {}};
+
+ private:
+  rpc::CallId next_call_ = 1;
 };
 
 }  // namespace detcd::testing

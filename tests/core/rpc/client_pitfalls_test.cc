@@ -9,7 +9,7 @@ namespace {
 
 using etcdserverpb::RangeRequest;
 
-class ClientPitfallTest : public ::testing::Test {
+class ClientPitfallTest : public ::testing::Test, protected testing::ServicesHarness {
  protected:
   ClientPitfallTest() {
     backend.Put("a", "1");  // revisions 2 to 6
@@ -27,23 +27,13 @@ class ClientPitfallTest : public ::testing::Test {
     return request;
   }
   const testing::FakeTransport::Call& Ask(const RangeRequest& request) {
-    const CallId call = next_call_++;
-    services.Open(transport, call, {.method = Method::kRange});
-    services.Message(transport, call, request);
-    return transport.calls[call];
+    return transport.calls[Start(Method::kRange, request)];
   }
   std::string Answer(const RangeRequest& request) {
     const auto& call = Ask(request);
     EXPECT_TRUE(call.status.ok()) << call.status.message;
     return call.sent.size() == 1 ? call.sent[0] : "no answer";
   }
-
-  testing::FakeBackend backend;
-  testing::FakeTransport transport;
-  Services services{backend, {}};
-
- private:
-  CallId next_call_ = 1;
 };
 
 constexpr char kHeaderNow[] = "header { cluster_id: 10 member_id: 11 revision: 6 raft_term: 4 }";
@@ -111,10 +101,7 @@ TEST_F(ClientPitfallTest, ZeroByteIsAKeyAndAnEnd) {
 // etcd pull request 5351: one error for the three calls.
 TEST_F(ClientPitfallTest, EmptyKeyIsRefusedByRangePutAndDeleteRange) {
   const auto refuse = [&](Method method, const google::protobuf::Message& request) {
-    const CallId call = 1'000 + static_cast<CallId>(method);
-    services.Open(transport, call, {.method = method});
-    services.Message(transport, call, request);
-    return transport.calls[call].status;
+    return transport.calls[Start(method, request)].status;
   };
   const CallStatus expected{StatusCode::kInvalidArgument, "etcdserver: key is not provided"};
   EXPECT_EQ(refuse(Method::kRange, RangeOf("", "z")), expected);

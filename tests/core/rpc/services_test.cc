@@ -11,17 +11,8 @@ namespace {
 
 using etcdserverpb::RangeRequest;
 
-class ServicesTest : public ::testing::Test {
+class ServicesTest : public ::testing::Test, protected testing::ServicesHarness {
  protected:
-  // Opens a call with one message and the client's end.
-  CallId Start(Method method, const google::protobuf::Message& request, CallContext context = {}) {
-    const CallId call = next_call_++;
-    context.method = method;
-    services.Open(transport, call, context);
-    services.Message(transport, call, request);
-    services.HalfClose(transport, call);
-    return call;
-  }
   CallStatus StatusOf(CallId call) { return transport.calls[call].status; }
   std::vector<std::string> Sent(CallId call) { return transport.calls[call].sent; }
   bool Finished(CallId call) { return transport.calls[call].finished; }
@@ -31,13 +22,6 @@ class ServicesTest : public ::testing::Test {
     request.set_key(std::string(key));
     return request;
   }
-
-  testing::FakeBackend backend;
-  testing::FakeTransport transport;
-  Services services{backend, {}};
-
- private:
-  CallId next_call_ = 1;
 };
 
 constexpr char kHeader[] = "header { cluster_id: 10 member_id: 11 revision: 2 raft_term: 4 }";
