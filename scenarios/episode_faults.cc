@@ -15,6 +15,8 @@ using sim::FaultKind;
 
 // Members crash at an event near the time written, so that no crash point is out of reach.
 constexpr uint64_t kCrashJitterNanos = 10'000'000;
+// How long an episode that lasts until the next leader waits for one, in election timeouts.
+constexpr int64_t kLeaderAwaitedElections = 4;
 // The processes of members start within this.
 constexpr uint64_t kStartSpreadNanos = 50'000'000;
 
@@ -68,7 +70,7 @@ EpisodeFaults::EpisodeFaults(const Scenario& scenario, sim::World& world, Episod
       base_link_(MakeLink(scenario)),
       down_(world.members(), 1),
       active_(static_cast<size_t>(scenario.episodes_size())),
-      begun_(active_.size()) {}
+      counted_from_(active_.size()) {}
 
 // --- The plan ---
 
@@ -99,7 +101,10 @@ void EpisodeFaults::OnControl(uint64_t token) {
   switch (static_cast<Control>(token >> 56)) {
     case Control::kWait: return waiting_.push_back(place);
     case Control::kBegin: return TurnEpisode(place, true);
-    case Control::kEnd: return TurnEpisode(place, false);
+    case Control::kEnd:
+      // Of an episode that lasts until a leader: the end that was planned for want of one.
+      if (active_[place]) TurnEpisode(place, false);
+      return;
     case Control::kCrash: return CrashMember(place, member);
     case Control::kReset: return Reset(place);
     case Control::kRestart: return Restart(place, member);
@@ -111,13 +116,24 @@ void EpisodeFaults::OnControl(uint64_t token) {
 void EpisodeFaults::OnNewLeader() {
   for (const size_t place : waiting_) universe_.ScheduleControl(universe_.now(), Token(Control::kBegin, place));
   waiting_.clear();
+  for (const size_t place : outlasting_) {
+    if (!active_[place]) continue;
+    counted_from_[place] = universe_.now();
+    if (At(place).has_pause()) PauseMembers(place);
+    universe_.ScheduleControl(EndOf(place), Token(Control::kEnd, place));
+  }
+  outlasting_.clear();
 }
 
 void EpisodeFaults::TurnEpisode(size_t place, bool begins) {
   const Episode& episode = At(place);
   listener_.OnEpisode(episode, place, begins);
   active_[place] = begins;
-  if (begins) begun_[place] = universe_.now();
+  if (begins) counted_from_[place] = universe_.now();
+  if (begins && episode.until_new_leader()) {
+    counted_from_[place] += kLeaderAwaitedElections * world_.knobs().member.election_timeout.nanos;
+    outlasting_.push_back(place);
+  }
   const Moment moment = {.episode = episode, .place = place, .begins = begins};
   switch (episode.fault_case()) {
     case Episode::kPartition: Turn(moment, episode.partition()); break;
@@ -160,7 +176,7 @@ KeyedRandom EpisodeFaults::Draws(const Episode& episode) const {
 }
 
 int64_t EpisodeFaults::EndOf(size_t place) const {
-  return std::min(heal_at_.nanos, begun_[place] + Millis(At(place).for_ms()).nanos);
+  return std::min(heal_at_.nanos, counted_from_[place] + Millis(At(place).for_ms()).nanos);
 }
 
 // --- Standing settings ---
@@ -175,6 +191,7 @@ void EpisodeFaults::ArmSettings() {
   for (const ClockSetting& clock : scenario_.clocks()) {
     if (clock.drift_ppm() != 0) effects.Armed(FaultKind::kClockDrift);
   }
+  if (scenario_.knobs().by_source_ppm() > 0) effects.Armed(FaultKind::kOvertaking);
   if (scenario_.lost_members_size() > 0) ArmPowerLoss();
 }
 
@@ -459,7 +476,18 @@ void EpisodeFaults::OnStopped(uint32_t member) {
 void EpisodeFaults::Turn(const Moment& moment, const Pause& fault) {
   if (!moment.begins) return;
   universe_.effects().Armed(FaultKind::kPause);
-  for (const EndpointId member : Endpoints(fault.members())) universe_.PauseUntil(member, EndOf(moment.place));
+  if (fault.members_size() > 0) PauseMembers(moment.place);
+}
+
+// Each until the last of the episodes that pause it.
+void EpisodeFaults::PauseMembers(size_t changed) {
+  for (const EndpointId member : Endpoints(At(changed).pause().members())) {
+    int64_t until = 0;
+    for (size_t place = 0; place < active_.size(); ++place) {
+      if (active_[place] && Has(At(place).pause().members(), member)) until = std::max(until, EndOf(place));
+    }
+    universe_.PauseUntil(member, until);
+  }
 }
 
 // Ends by itself.

@@ -40,7 +40,8 @@ class EpisodeFaults {
   // begun at `heal_at` or later; what would end later ends then.
   void Plan(Duration heal_at);
 
-  // A leader of a new term was seen: episodes that wait for one begin, as the next event.
+  // A leader of a new term was seen: episodes that wait for one begin, as the next event, and those that last until one
+  // know their end.
   void OnNewLeader();
   // A member stopped by itself: it is started again after kSupervisorPause.
   void OnStopped(uint32_t member);
@@ -109,6 +110,7 @@ class EpisodeFaults {
   void TakeDown(uint32_t member, Survival survival, std::string_view how = {});
   void Restart(size_t place, uint32_t member);
   void Up(uint32_t member);
+  void PauseMembers(size_t changed);
   void RefreshDisks();
   void RefreshProcessors();
   void FlipStoredBit(sim::EndpointId member, KeyedRandom& random);
@@ -131,7 +133,8 @@ class EpisodeFaults {
   Duration heal_at_;
   std::vector<uint32_t> down_;  // by member: why it is down, counted
   std::vector<bool> active_;    // by episode
-  std::vector<int64_t> begun_;  // by episode: when
+  std::vector<int64_t> counted_from_;  // by episode: what `for_ms` counts from, once it has begun
+  std::vector<size_t> outlasting_;     // episodes under way that last until the next leader
   std::vector<size_t> waiting_;  // episodes that begin with the next leader
   std::vector<ResetPlan> resets_;
 };

@@ -18,6 +18,7 @@ std::string FaultText(const Episode& episode) {
   fault.clear_at_ms();
   fault.clear_for_ms();
   fault.clear_at_new_leader();
+  fault.clear_until_new_leader();
   return fault.ShortDebugString();
 }
 

@@ -105,15 +105,24 @@ class Run final : private EpisodeListener {
     faults_.Plan(heal_at);
     universe.ScheduleControl(heal_at.nanos, kHealToken);
     for (const Operation& operation : scenario_.operations()) {
-      const uint32_t client = operation.client() - 1;
-      const Instant zero = universe.clock(world_.ClientEndpoint(client)).Local(0);
-      Operation call = operation;
-      for (uint32_t times = std::max(1u, operation.times()); times > 0; --times) {
-        world_.client(client).Plan(MakeOperation(call, zero));
-        last_operation_id_ = std::max<uint64_t>(last_operation_id_, call.id());
-        call.set_id(call.id() + 1);
-        call.set_at_ms(call.at_ms() + operation.every_ms());
+      last_operation_id_ = std::max<uint64_t>(last_operation_id_, operation.id() + std::max(1u, operation.times()) - 1);
+      if (operation.at_new_leader()) {
+        waiting_.push_back(&operation);
+        continue;
       }
+      const Instant zero = universe.clock(world_.ClientEndpoint(operation.client() - 1)).Local(0);
+      EachCall(operation, zero, operation.at_ms(), &sim::Client::Plan);
+    }
+  }
+
+  // Plans each of the operation's calls, the first `at_ms` after `zero` of the client's clock.
+  void EachCall(const Operation& operation, Instant zero, uint32_t at_ms, void (sim::Client::*plan)(sim::PlannedOperation)) {
+    Operation call = operation;
+    call.set_at_ms(at_ms);
+    for (uint32_t times = std::max(1u, operation.times()); times > 0; --times) {
+      (world_.client(operation.client() - 1).*plan)(MakeOperation(call, zero));
+      call.set_id(call.id() + 1);
+      call.set_at_ms(call.at_ms() + operation.every_ms());
     }
   }
 
@@ -133,7 +142,19 @@ class Run final : private EpisodeListener {
 
   void OnNewLeader() {
     leaders_seen_ = world_.counts().leader_changes;
-    if (!healed_) faults_.OnNewLeader();
+    if (healed_) return;
+    faults_.OnNewLeader();
+    sim::SimUniverse& universe = world_.universe();
+    std::vector<const Operation*> still_waiting;
+    for (const Operation* operation : waiting_) {
+      if (Millis(operation->at_ms()).nanos > universe.now()) {
+        still_waiting.push_back(operation);
+        continue;
+      }
+      const Instant now = universe.clock(world_.ClientEndpoint(operation->client() - 1)).Local(universe.now());
+      EachCall(*operation, now, operation->later_ms(), &sim::Client::PlanAhead);
+    }
+    waiting_ = std::move(still_waiting);
   }
 
   // Its disk made a member stop. It is started again, as long as it takes.
@@ -314,6 +335,7 @@ class Run final : private EpisodeListener {
   EpisodeFaults faults_;
   std::optional<Expectations> expectations_;
   uint64_t last_operation_id_ = 0;
+  std::vector<const Operation*> waiting_;  // for the next leader, in the order of the scenario
   uint64_t leaders_seen_ = 0;
   bool healed_ = false;
   bool finished_ = false;

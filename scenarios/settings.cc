@@ -63,6 +63,7 @@ sim::WorldKnobs MakeWorldKnobs(const Scenario& scenario) {
   if (scenario.disks().has_write()) world.universe.disk.write = MakeDelay(scenario.disks().write());
   if (scenario.disks().has_sync()) world.universe.disk.sync = MakeDelay(scenario.disks().sync());
   world.universe.processor.turn_events_max = std::max(1u, knobs.turn_events_max());
+  world.universe.processor.by_source_permille = Permille(knobs.by_source_ppm());
   world.universe.processor.service = sim::DelayLaw::Constant(Micros(knobs.event_cost_us()));
   if (knobs.socket_buffer_bytes() != 0) world.universe.streams.buffer_bytes = knobs.socket_buffer_bytes();
 
@@ -105,6 +106,22 @@ Duration LongestDelay(const Scenario& scenario) {
 }
 
 Duration LongestSync(const Scenario& scenario) { return MakeWorldKnobs(scenario).universe.disk.sync.max; }
+
+bool MayLastUntilLeader(const Episode& episode) {
+  switch (episode.fault_case()) {
+    // Over at once, or planned to the end when they begin.
+    case Episode::kCrash: case Episode::kCrashLoop: case Episode::kBlackout: case Episode::kZeroedTail: case Episode::kWipedDisk:
+    case Episode::kSyncStall: case Episode::kClog: case Episode::kTransfer: case Episode::kCorruption: case Episode::kClockLeap:
+    case Episode::kWallJump: case Episode::FAULT_NOT_SET:
+      return false;
+    case Episode::kPartition: case Episode::kOneWay: case Episode::kClientPartition: case Episode::kSlow: case Episode::kLoss:
+    case Episode::kResets: case Episode::kPause: case Episode::kDrift: case Episode::kBridge: case Episode::kRing:
+    case Episode::kHalfOpen: case Episode::kBitFlips: case Episode::kDiskErrors: case Episode::kFullDisk:
+    case Episode::kClockFreeze: case Episode::kSlowProcessor: case Episode::kLyingDrive: case Episode::kMisdirectedWrites:
+      return true;
+  }
+  return false;
+}
 
 // --- What cannot be run ----------------------------------------------------------------------------------------------
 
@@ -198,6 +215,7 @@ class Inspector {
     CheckLeases(knobs, Millis(election), Millis(heartbeat));
     Number("knobs.append_bytes_max", knobs.append_bytes_max(), uint64_t{1} << 30);
     Number("knobs.turn_events_max", knobs.turn_events_max(), 10'000);
+    Number("knobs.by_source_ppm", knobs.by_source_ppm(), 1'000'000);
     Number("knobs.event_cost_us", knobs.event_cost_us(), 1'000'000);
     Number("knobs.client_timeout_ms", knobs.client_timeout_ms(), kTimeMaxMs);
     if (knobs.no_pre_vote_members_size() > 0) Members("knobs.no_pre_vote_members", knobs.no_pre_vote_members());
@@ -218,6 +236,9 @@ class Inspector {
     if (!episodes_.insert(episode.id()).second) Complain(where + ".id", absl::StrFormat("%d is not unique", episode.id()));
     Number(where + ".at_ms", episode.at_ms(), kTimeMaxMs);
     Number(where + ".for_ms", episode.for_ms(), kTimeMaxMs);
+    if (episode.until_new_leader() && !MayLastUntilLeader(episode)) {
+      Complain(where + ".until_new_leader", "the end of this fault is planned when it begins");
+    }
     switch (episode.fault_case()) {
       case Episode::kPartition: return Members(where + ".partition.group", episode.partition().group());
       case Episode::kOneWay:
@@ -312,6 +333,8 @@ class Inspector {
     Number(where + ".at_ms", operation.at_ms(), kTimeMaxMs);
     Number(where + ".cancel_after_ms", operation.cancel_after_ms(), kTimeMaxMs);
     if (const std::string trouble = CallTrouble(operation); !trouble.empty()) Complain(where, trouble);
+    Number(where + ".later_ms", operation.later_ms(), kTimeMaxMs);
+    if (operation.at_new_leader()) return;
     // Operations of one client are begun in the order of the file.
     uint32_t& before = at_[operation.client()];
     if (operation.at_ms() < before) Complain(where + ".at_ms", "is before that of an earlier operation of its client");

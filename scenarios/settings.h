@@ -17,4 +17,7 @@ inline uint32_t Permille(uint32_t ppm) { return (ppm + 999) / 1'000; }
 Duration LongestDelay(const Scenario& scenario);
 Duration LongestSync(const Scenario& scenario);
 
+// Whether the end of the episode can come to be other than it was planned at its beginning (`until_new_leader`).
+bool MayLastUntilLeader(const Episode& episode);
+
 }  // namespace detcd::scenario

@@ -51,6 +51,14 @@ void Client::Plan(PlannedOperation operation) {
   if (!busy_ && planned_.size() == 1) timer_->Arm(planned_.front().at);
 }
 
+void Client::PlanAhead(PlannedOperation operation) {
+  const auto later = std::find_if(planned_.begin(), planned_.end(),
+                                  [&](const PlannedOperation& planned) { return planned.at > operation.at; });
+  const bool is_next = later == planned_.begin();
+  planned_.insert(later, std::move(operation));
+  if (!busy_ && is_next) timer_->Arm(planned_.front().at);
+}
+
 void Client::OnTimer(uint64_t) { Pump(); }
 
 void Client::Pump() {

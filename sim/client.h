@@ -57,6 +57,8 @@ class Client final : public ClientCallsListener, private TimerListener {
   void SetCalls(ClientCalls& calls) { calls_ = &calls; }
   // Adds an operation behind those planned before. From any event, also outside the client's own.
   void Plan(PlannedOperation operation);
+  // Adds an operation before the first of those planned that is due after it. Like Plan, from any event.
+  void PlanAhead(PlannedOperation operation);
   // Forgets operations that have not begun.
   void DropPlanned() { planned_.clear(); }
   bool idle() const { return !busy_ && planned_.empty(); }

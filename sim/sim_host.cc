@@ -17,6 +17,27 @@ bool IsNumeric(std::string_view host) {
                            host.find_first_not_of("0123456789.") == std::string_view::npos);
 }
 
+// What comes from one source keeps its order: the kind that stands for it, and which of these.
+std::pair<ItemKind, uint64_t> SourceOf(const InboxItem& item) {
+  switch (item.kind) {
+    case ItemKind::kTimer:
+    case ItemKind::kPost:
+      return {item.kind, 0};
+    case ItemKind::kStreamConnected:
+    case ItemKind::kStreamData:
+    case ItemKind::kStreamWritable:
+    case ItemKind::kStreamClosed:
+      return {ItemKind::kStreamConnected, item.subject};
+    case ItemKind::kAccept:
+    case ItemKind::kFile:
+    case ItemKind::kBackground:
+      return {item.kind, item.subject};
+    case ItemKind::kMessage:
+      return {item.kind, item.value};
+  }
+  return {item.kind, 0};
+}
+
 }  // namespace
 
 class SimTimer final : public Timer {
@@ -100,6 +121,13 @@ void SimHost::ScheduleRun(int64_t at) {
                                          {.kind = EventKind::kRun, .target = endpoint_});
 }
 
+void SimHost::PauseUntil(int64_t time) {
+  const bool sooner = time < paused_until_;
+  paused_until_ = time;
+  EventQueue& queue = parts_.context.queue;
+  if (sooner && queue.Cancel(run_event_)) ScheduleRun(std::max(time, queue.now()));
+}
+
 bool SimHost::OnEvent(const Event& event) {
   switch (event.kind) {
     case EventKind::kRun:
@@ -132,10 +160,7 @@ bool SimHost::RunNext() {
     ran = turn_listener_ != nullptr;
     if (ran) turn_listener_->OnEndTurn();
   } else {
-    if (turn_left_ == 0) {
-      const uint64_t most = std::max<uint64_t>(parts_.knobs.turn_events_max, 1);
-      turn_left_ = std::min<uint64_t>(random_.Between(uint64_t{1}, most), inbox_.size());
-    }
+    if (turn_left_ == 0) BeginTurn();
     while (!ran && turn_left_ > 0) {
       const InboxItem item = inbox_.front();
       inbox_.pop_front();
@@ -154,6 +179,28 @@ bool SimHost::RunNext() {
   const bool more = turn_left_ > 0 || turn_heard_ || !inbox_.empty();
   if (more && !queue.IsPending(run_event_)) ScheduleRun(queue.now());
   return ran;
+}
+
+void SimHost::BeginTurn() {
+  const uint32_t by_source = parts_.knobs.by_source_permille;
+  if (inbox_.size() > 1 && by_source > 0 && random_.Chance(by_source, 1000)) OrderBySource();
+  const uint64_t most = std::max<uint64_t>(parts_.knobs.turn_events_max, 1);
+  turn_left_ = std::min<uint64_t>(random_.Between(uint64_t{1}, most), inbox_.size());
+}
+
+void SimHost::OrderBySource() {
+  const KeyedRandom order = random_.Sub(parts_.context.queue.popped());
+  std::vector<std::pair<uint64_t, size_t>> places;  // the drawn place of its source, and when it came
+  for (size_t i = 0; i < inbox_.size(); ++i) {
+    const auto [kind, number] = SourceOf(inbox_[i]);
+    places.emplace_back(order.Sub(static_cast<uint64_t>(kind)).Sub(number).Next(), i);
+  }
+  if (std::is_sorted(places.begin(), places.end())) return;
+  std::sort(places.begin(), places.end());
+  std::deque<InboxItem> ordered;
+  for (const auto& [place, i] : places) ordered.push_back(inbox_[i]);
+  inbox_ = std::move(ordered);
+  parts_.context.effects.At(endpoint_).Effective(FaultKind::kOvertaking);
 }
 
 bool SimHost::Deliver(const InboxItem& item) {

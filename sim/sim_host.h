@@ -2,7 +2,8 @@
 //
 // Completions and arrivals wait in the inbox. The processor takes one per event of the world, so that a crash can come
 // between any two; after 1..k of those that waited when the turn began, as the seed says, it ends the turn, as an event
-// of its own. It may be slow: each event takes a service time, it may stop inside an event (time has moved on when the
+// of its own. Only what comes from one source has an order (one stream, one file, all timers): a loop that polls takes
+// what waits source by source, whatever came first, so a turn may do the same, in an order of the sources that is drawn. It may be slow: each event takes a service time, it may stop inside an event (time has moved on when the
 // code looks again), and it may be paused while its clocks run and its inbox fills.
 #pragma once
 
@@ -25,6 +26,7 @@ namespace detcd::sim {
 
 struct ProcessorKnobs {
   uint32_t turn_events_max = 8;
+  uint32_t by_source_permille = 0;  // turns that take what waits by source, not in the order of arrival
   DelayLaw wake;      // from the first arrival to an idle processor until it looks: what comes in between shares a turn
   DelayLaw service;   // of each event
   uint32_t stall_permille = 0;  // readings of the clock at which the processor stops for `stall`
@@ -85,8 +87,8 @@ class SimHost final : public Host, public Events, public Clock, public Network, 
   bool OnEvent(const Event& event);
   // The clock was set: armed timers are due at another true time.
   void ClockChanged();
-  // The processor does nothing before `time` (true nanoseconds).
-  void PauseUntil(int64_t time) { paused_until_ = time > paused_until_ ? time : paused_until_; }
+  // The processor does nothing before `time` (true nanoseconds), which may be earlier than was said before.
+  void PauseUntil(int64_t time);
   // Drops everything pending. Nothing is heard after this; timers that are left are dead. Whether an event waited or an
   // off-loaded function ran.
   bool End();
@@ -131,6 +133,8 @@ class SimHost final : public Host, public Events, public Clock, public Network, 
   void TimerDue(const Event& event);
   void StartBackground(Background work, const DelayLaw& law);
   void ScheduleRun(int64_t at);
+  void BeginTurn();
+  void OrderBySource();
   bool RunNext();
   bool Deliver(const InboxItem& item);
   bool DeliverTimer(const InboxItem& item);

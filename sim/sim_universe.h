@@ -84,7 +84,7 @@ class SimUniverse final : private Inboxes {
   void HealNetwork() { links_.Heal(); }
 
   // --- machines ---
-  // The processor stops until `time`; its clocks run on.
+  // The processor stops until `time`, which may be sooner than was said before; its clocks run on.
   void PauseUntil(EndpointId endpoint, int64_t time);
   void SetDrift(EndpointId endpoint, int64_t ppm);
   void LeapClock(EndpointId endpoint, Duration by);

@@ -21,7 +21,7 @@ std::string_view FaultKindName(FaultKind kind) {
       "message_loss", "message_duplicate", "message_reorder", "crash",        "power_loss",  "blackout",
       "crash_loop",   "sector_lost",  "size_lost",         "entry_lost",      "sync_stall",  "slow_sync",
       "sync_error",   "device_error", "no_space",          "corruption",      "lying_sync",  "zeroed_tail",
-      "wiped_disk",   "misdirected_write", "pause",        "slow_processor",    "clock_drift",     "clock_leap",  "clock_freeze",
+      "wiped_disk",   "misdirected_write", "pause",        "slow_processor",    "overtaking",    "clock_drift",     "clock_leap",  "clock_freeze",
       "wall_jump",    "transfer"};
   static_assert(std::size(kNames) == kFaultKindCount);
   return kNames[static_cast<size_t>(kind)];

@@ -75,6 +75,7 @@ enum class FaultKind : uint8_t {
   kMisdirectedWrite,
   kPause,            // effective: an event that waited for a stopped processor
   kSlowProcessor,    // effective: an event that took longer
+  kOvertaking,       // effective: a turn that took something before what had come earlier from another source
   kClockDrift,       // effective: a timer armed on a clock whose rate is wrong
   kClockLeap,        // effective: a clock set forward under a process that runs
   kClockFreeze,      // effective: a timer armed on a clock that stands still

@@ -134,6 +134,12 @@ TEST_P(FaultyWorld, LossLosesOrDelays) {
   }
 }
 
+TEST_P(FaultyWorld, TurnsBySourceOvertake) {
+  const RunResult result = RunSetting("knobs { by_source_ppm: 1000000 event_cost_us: 3000 }");
+  ExpectBites(result, FaultKind::kOvertaking);
+  EXPECT_GT(result.effects.effective(FaultKind::kOvertaking), 10u);
+}
+
 TEST_P(FaultyWorld, PowerLossTakesMembersDown) {
   const RunResult result = Run("at_ms: 3000 for_ms: 1000 crash { members: 1 members: 2 members: 3 survival: NOTHING }");
   ExpectBites(result, FaultKind::kPowerLoss);
@@ -490,6 +496,76 @@ TEST(RunnerTest, AnEpisodeMayWaitForTheNextLeader) {
   const auto begins = std::find(told.begin(), told.end(), "episode 1 begins");
   EXPECT_EQ(*std::prev(begins), "became leader");
   EXPECT_GE(begins - told.begin(), 2) << "at the second leader, since the first led before 2000 ms";
+}
+
+// Where `line` of a trace stands in time: the world's lines tell microseconds, the members' milliseconds with a fraction.
+int64_t MicrosOf(std::string_view line) {
+  const std::string text(line);
+  const size_t point = text.find_first_not_of(" 0123456789");
+  const int64_t whole = std::atoll(text.c_str());
+  return text[point] == '.' ? whole * 1'000 + std::atoll(text.substr(point + 1, 3).c_str()) : whole;
+}
+
+// The moments in a run of `episode` at which it began and ended, and at which a leader was elected after its beginning.
+struct Outlasting {
+  int64_t began = 0;
+  int64_t ended = 0;
+  int64_t elected = 0;
+  int64_t deposed = 0;
+};
+Outlasting RunOutlasting(const std::string& fault) {
+  Scenario scenario = Calm(DIRECT, 3, 12'000);
+  scenario.MergeFrom(Parse("episodes { id: 1 at_ms: 2000 transfer { to: 1 } }"
+                           "episodes { id: 2 at_ms: 3000 for_ms: 700 until_new_leader: true " + fault + " }"));
+  Outlasting seen;
+  const RunResult result = RunScenario(scenario, {.trace = [&](std::string_view line) {
+    const auto says = [line](std::string_view word) { return line.find(word) != std::string_view::npos; };
+    if (says("episode 2 begins")) seen.began = MicrosOf(line);
+    if (says("episode 2 ends")) seen.ended = MicrosOf(line);
+    if (seen.began != 0 && seen.elected == 0 && says("became leader")) seen.elected = MicrosOf(line);
+    if (seen.elected != 0 && seen.deposed == 0 && says("became follower")) seen.deposed = MicrosOf(line);
+  }});
+  EXPECT_EQ(result.verdict, Verdict::kFine) << result.story;
+  return seen;
+}
+
+TEST(RunnerTest, AnEpisodeMayLastUntilSomeTimeAfterTheNextLeader) {
+  for (const char* fault : {"pause { members: 1 }", "partition { group: 1 }"}) {
+    const Outlasting seen = RunOutlasting(fault);
+    EXPECT_EQ(seen.began, 3'000'000) << fault;
+    EXPECT_GT(seen.elected, 3'900'000) << fault;
+    EXPECT_EQ(seen.ended, seen.elected + 700'000) << fault;
+  }
+  const Outlasting paused = RunOutlasting("pause { members: 1 }");
+  EXPECT_GE(paused.deposed, paused.ended) << "it knows nothing before it wakes";
+  EXPECT_LT(paused.deposed, paused.ended + 100'000) << "and wakes when the episode ends";
+}
+
+TEST(RunnerTest, AnEpisodeThatWaitsForALeaderInVainEndsNevertheless) {
+  const Outlasting seen = RunOutlasting("pause { members: 2 }");
+  EXPECT_EQ(seen.elected, 0);
+  EXPECT_EQ(seen.ended, seen.began + 4'000'000 + 700'000);
+}
+
+// Its client has others to do, before and after; the put fails a millisecond after its beginning.
+TEST(RunnerTest, AnOperationMayWaitForTheNextLeader) {
+  const auto run = [](const std::string& leader, const std::string& window) {
+    Scenario scenario = Parse("format_version: 1 seed: 5 chaos_ms: 6000 disks { sync { min_us: 50000 max_us: 50000 } }"
+                              "episodes { id: 1 at_ms: 2000 transfer { to: 1 } }"
+                              "operations { id: 1 client: 1 at_ms: 1500 put { key: 'a' } }"
+                              "operations { id: 2 client: 1 at_ms: 5500 put { key: 'a' } }"
+                              "operations { id: 3 client: 1 at_ms: 2500 at_new_leader: true later_ms: 200 times: 2 every_ms: 100"
+                              "             cancel_after_ms: 1 put { key: 'b' } }");
+    scenario.MergeFrom(Parse(leader + "expectations { " + window + " }"));
+    return RunScenario(scenario, {});
+  };
+  const std::string next = "episodes { id: 2 at_ms: 3000 transfer { to: 2 } }";
+  const RunResult waited = run(next, "from_ms: 3200 to_ms: 3500 failed_writes { min: 2 max: 2 }");
+  EXPECT_EQ(waited.verdict, Verdict::kFine) << waited.story;
+  const RunResult elsewhere = run(next, "failed_writes { max: 2 }");
+  EXPECT_EQ(elsewhere.verdict, Verdict::kFine) << elsewhere.story;
+  const RunResult in_vain = run("", "failed_writes { max: 0 }");
+  EXPECT_EQ(in_vain.verdict, Verdict::kFine) << in_vain.story;
 }
 
 TEST(RunnerTest, TheOthersServeWithoutLostMembers) {

@@ -34,12 +34,18 @@ TEST(CheckScenarioTest, NamesTheFieldThatIsWrong) {
   EXPECT_EQ(Check("members: 5 lost_members: 1 lost_members: 2 lost_members: 3"), "lost_members: want at most 2, got 3");
   EXPECT_EQ(Check("knobs { heartbeat_ms: 300 }"),
             "knobs.election_timeout_ms: want a multiple of heartbeat_ms 300, at least 5 of them, got 1000");
+  EXPECT_EQ(Check("knobs { by_source_ppm: 1000001 }"), "knobs.by_source_ppm: want at most 1000000, got 1000001");
+  EXPECT_EQ(Check("episodes { id: 1 until_new_leader: true crash { members: 2 } }"),
+            "episodes[0].until_new_leader: the end of this fault is planned when it begins");
 }
 
 TEST(CheckScenarioTest, TakesWhatIsAbsentAndEvenClusters) {
   EXPECT_EQ(Check(""), "");
   EXPECT_EQ(Check("members: 2"), "");
   EXPECT_EQ(Check("episodes { id: 1 }"), "");
+  EXPECT_EQ(Check("episodes { id: 1 until_new_leader: true pause { members: 2 } }"), "");
+  // Those that wait for a leader are not of the order of the others.
+  EXPECT_EQ(Check("operations { id: 1 client: 1 at_ms: 9 } operations { id: 2 client: 1 at_ms: 8 at_new_leader: true }"), "");
 }
 
 TEST(SettingsTest, LawsKeepTheirUnits) {

@@ -67,6 +67,23 @@ TEST_F(ClientTest, AReadThatIsUnavailableIsAskedOfTheNextMember) {
   EXPECT_TRUE(ended_.empty());
 }
 
+TEST_F(ClientTest, WhatIsPlannedAheadComesBeforeWhatIsDueLater) {
+  std::vector<uint64_t> begun;
+  client_.Plan({.id = 1, .at = Instant() + Millis(1)});
+  client_.Plan({.id = 2, .at = Instant() + Millis(50)});
+  client_.PlanAhead({.id = 3, .at = Instant() + Millis(20)});
+  client_.PlanAhead({.id = 4, .at = Instant() + Millis(20)});
+  client_.PlanAhead({.id = 5, .at = Instant()});  // before all
+  for (size_t tries = 1; tries <= 5; ++tries) {
+    WaitForTries(tries);
+    begun.push_back(client_.current().id);
+    EndCall("etcdserver: too many requests");
+    client_.OnCallEnd(token_, nullptr, {.code = rpc::StatusCode::kInvalidArgument}, true);
+  }
+  EXPECT_EQ(begun, (std::vector<uint64_t>{5, 1, 3, 4, 2}));
+  EXPECT_LT(universe_.now(), Millis(60).nanos);
+}
+
 TEST_F(ClientTest, AWriteThatMayHaveHappenedIsNotTriedAgain) {
   Begin(checker::OperationKind::kPut);
   EndCall("etcdserver: request timed out");

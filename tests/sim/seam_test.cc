@@ -56,6 +56,7 @@ std::unique_ptr<SeamWorld> MakeRoughWorld() {
   knobs.processor.wake = sim::DelayLaw::Uniform(Micros(0), Micros(200));
   knobs.processor.service = sim::DelayLaw::Uniform(Micros(0), Micros(5));
   knobs.processor.stall_permille = 100;
+  knobs.processor.by_source_permille = 500;
   knobs.processor.stall = sim::DelayLaw::Uniform(Micros(1), Micros(300));
   return std::make_unique<SimWorld>(knobs);
 }

@@ -1,6 +1,9 @@
 // The laws of a world: equal seeds, network faults, pauses, clocks and ends, seen by small programs over the seam.
 #include "sim/sim_universe.h"
 
+#include <set>
+#include <string>
+
 #include <gtest/gtest.h>
 
 #include "tests/seam/contract.h"
@@ -278,6 +281,73 @@ TEST(SimHostTest, PausedProcessorDrainsItsInboxLater) {
   EXPECT_EQ(recorder.fired.size(), 1u);
   EXPECT_GT(universe.effects().counts().effective(FaultKind::kPause), 0u);
   universe.End(0);
+}
+
+TEST(SimHostTest, APauseMayEndSoonerThanWasSaid) {
+  SimUniverse universe({.endpoints = 1});
+  Host& host = universe.Start(0);
+  TimerRecorder recorder(host.clock());
+  auto timer = host.clock().NewTimer(recorder, 1);
+  timer->Arm(host.clock().Now() + Millis(10));
+  universe.PauseUntil(0, Millis(500).nanos);
+  RunFor(universe, Millis(100));
+  universe.PauseUntil(0, Millis(200).nanos);
+  RunFor(universe, Millis(99));
+  EXPECT_TRUE(recorder.fired.empty());
+  RunFor(universe, Millis(2));
+  EXPECT_EQ(recorder.fired.size(), 1u);
+  universe.End(0);
+}
+
+// Notes what a paused endpoint finds when it wakes: `t` a timer, `0` and `1` messages of these endpoints, both of them
+// after the timer.
+struct Waking final : MessageListener, TimerListener {
+  explicit Waking(uint32_t by_source_permille, uint64_t seed)
+      : universe({.seed = seed, .endpoints = 3, .processor = {.by_source_permille = by_source_permille}}) {
+    universe.Start(0);
+    universe.Start(1);
+    Host& host = universe.Start(2);
+    universe.messages().SetListener(2, this);
+    universe.messages().SetStore(&references);
+    references.count = 6;
+    const auto timer = host.clock().NewTimer(*this, 0);
+    timer->Arm(host.clock().Now() + Millis(10));
+    universe.PauseUntil(2, Seconds(1).nanos);
+    RunFor(universe, Millis(100));
+    for (uint64_t i = 0; i < 6; ++i) universe.messages().Send(i % 2 == 0 ? 0 : 1, 2, i, i);
+    RunFor(universe, Seconds(2));
+  }
+  void OnMessage(EndpointId from, uint64_t handle) override {
+    found += std::to_string(from);
+    in_order &= handle % 2 != from || handle >= last[from];
+    last[from] = handle;
+  }
+  void OnTimer(uint64_t) override { found += "t"; }
+  References references;
+  SimUniverse universe;
+  std::string found;
+  bool in_order = true;
+  uint64_t last[2] = {0, 0};
+};
+
+TEST(SimHostTest, ATurnMayTakeWhatWaitsBySource) {
+  std::set<std::string> orders;
+  for (uint64_t seed = 1; seed <= 60; ++seed) {
+    const Waking waking(1'000, seed);
+    EXPECT_TRUE(waking.in_order) << waking.found;
+    EXPECT_EQ(waking.found.size(), 7u);
+    orders.insert({waking.found[0], waking.found[1]});
+  }
+  // Any source first, and mostly all of one before the next.
+  for (const char* first_two : {"t0", "t1", "00", "11"}) EXPECT_TRUE(orders.contains(first_two)) << first_two;
+}
+
+TEST(SimHostTest, OtherwiseATurnTakesWhatWaitsInTheOrderOfArrival) {
+  for (uint64_t seed = 1; seed <= 20; ++seed) {
+    Waking waking(0, seed);
+    EXPECT_EQ(waking.found[0], 't');
+    EXPECT_EQ(waking.universe.effects().counts().effective(FaultKind::kOvertaking), 0u);
+  }
 }
 
 TEST(SimHostTest, TimerFollowsAClockThatIsSetWhileArmed) {
