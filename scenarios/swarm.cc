@@ -20,6 +20,8 @@ void DrawKnobs(uint64_t seed, Knobs& knobs) {
   knobs.set_event_cost_us(static_cast<uint32_t>(Pick(random, {0, 0, 10, 200})));
   knobs.set_client_timeout_ms(static_cast<uint32_t>(Pick(random, {300, 1'000, 3'000})));
   knobs.set_socket_buffer_bytes(static_cast<uint32_t>(Pick(random, {0, 512, 4'096})));
+  KeyedRandom turns = Piece(seed, "swarm.turns");
+  knobs.set_by_source_ppm(static_cast<uint32_t>(Pick(turns, {0, 100'000, 1'000'000, 1'000'000})));
   knobs.set_lease_reads(Piece(seed, "swarm.leases").Chance(1, 2));
 }
 

@@ -10,7 +10,7 @@
 namespace detcd::scenario {
 
 // Rises whenever the same seed would give another scenario: results of different versions are not comparable.
-inline constexpr uint32_t kSwarmVersion = 7;
+inline constexpr uint32_t kSwarmVersion = 8;
 
 enum class FidelityChoice : uint8_t { kMixed, kDirect, kWire };  // mixed: one seed in ten is wire
 

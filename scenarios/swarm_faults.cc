@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "scenarios/settings.h"
 #include "scenarios/swarm.h"
 #include "scenarios/swarm_draws.h"
 
@@ -262,6 +263,31 @@ constexpr Family kOfProfile[] = {
 };
 constexpr Family kOfNone = {Always, &EpisodeWriter::WriteCrash};
 
+// About half of them: at about the moment at which one of those before it begins or ends.
+void SetNearAnother(KeyedRandom random, const Scenario& scenario, Episode& episode) {
+  if (random.Chance(1, 2)) return;
+  const Episode& other = scenario.episodes(static_cast<int>(random.Below(static_cast<uint64_t>(scenario.episodes_size()) - 1)));
+  const uint64_t edge = other.at_ms() + (random.Chance(1, 2) ? other.for_ms() : 0);
+  const uint64_t at = edge + random.Below(1'000);
+  episode.set_at_ms(static_cast<uint32_t>(std::clamp<uint64_t>(at, 1'500, scenario.chaos_ms() - 500) - 500));
+}
+
+// In some seeds leadership wanders: what goes wrong in a change of leader, mostly a matter of milliseconds, has many then.
+void DrawRestlessness(uint64_t seed, Scenario& scenario) {
+  KeyedRandom random = Piece(seed, "swarm.restless");
+  if (scenario.members() == 1 || !random.Chance(1, 4)) return;
+  const auto first = static_cast<uint32_t>(scenario.episodes_size()) + 1;
+  const uint64_t count = random.Between(5, 30);
+  for (uint32_t id = first; id < first + count; ++id) {
+    KeyedRandom own = random.Sub(id);
+    Episode& episode = *scenario.add_episodes();
+    episode.set_id(id);
+    episode.set_at_ms(static_cast<uint32_t>(own.Between(1'000, scenario.chaos_ms() - 1'000)));
+    SetNearAnother(own.Sub(3), scenario, episode);
+    EpisodeWriter(scenario, own.Sub(0)).WriteTransfer(episode);
+  }
+}
+
 }  // namespace
 
 void DrawEpisodes(uint64_t seed, Scenario& scenario) {
@@ -276,12 +302,15 @@ void DrawEpisodes(uint64_t seed, Scenario& scenario) {
   }
   if (families.empty()) families.push_back(kOfNone);
 
+  // Faults that come together are worse than each alone.
+  const bool together = Piece(seed, "swarm.together").Chance(1, 2);
   const uint64_t count = random.Between(4, 20);
   for (uint32_t id = 1; id <= count; ++id) {
     KeyedRandom own = random.Sub(id);
     Episode& episode = *scenario.add_episodes();
     episode.set_id(id);
     episode.set_at_ms(static_cast<uint32_t>(own.Between(1'000, scenario.chaos_ms() - 1'000)));
+    if (together && id > 1) SetNearAnother(own.Sub(3), scenario, episode);
     const Family& family = families[own.Below(families.size())];
     // Members that are down, stalled or paused for long make the rest of the world quiet: mostly short.
     episode.set_for_ms(static_cast<uint32_t>(LogBetween(own, 20, 8'000)));
@@ -289,7 +318,13 @@ void DrawEpisodes(uint64_t seed, Scenario& scenario) {
     episode.set_at_new_leader(scenario.members() > 1 && own.Sub(1).Chance(1, 4));
     EpisodeWriter writer(scenario, own.Sub(0));
     (writer.*family.write)(episode);
+    // And those of who comes back to what went on without it, a matter of the time after another's.
+    KeyedRandom outlasting = own.Sub(2);
+    if (scenario.members() == 1 || !MayLastUntilLeader(episode) || !outlasting.Chance(1, 3)) continue;
+    episode.set_until_new_leader(true);
+    episode.set_for_ms(static_cast<uint32_t>(LogBetween(outlasting, 20, 2'000)));
   }
+  DrawRestlessness(seed, scenario);
   std::sort(scenario.mutable_episodes()->begin(), scenario.mutable_episodes()->end(),
             [](const Episode& a, const Episode& b) {
               return a.at_ms() != b.at_ms() ? a.at_ms() < b.at_ms() : a.id() < b.id();

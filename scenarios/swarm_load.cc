@@ -173,6 +173,8 @@ void DrawOperations(uint64_t seed, Scenario& scenario) {
   // Operations at the same moments: queues, windows and batches hold more than one thing only then.
   KeyedRandom crowds = Piece(seed, "swarm.crowds");
   const uint32_t crowd_ms = crowds.Chance(1, 3) ? static_cast<uint32_t>(Pick(crowds, {100, 1'000, 5'000})) : 1;
+  // Those who waited for a leader come together when there is one.
+  const bool wait = scenario.members() > 1 && Piece(seed, "swarm.waiting").Chance(1, 2);
   for (uint32_t id = 1; id <= count; ++id) {
     KeyedRandom own = random.Sub(id);
     Operation& operation = *scenario.add_operations();
@@ -188,6 +190,10 @@ void DrawOperations(uint64_t seed, Scenario& scenario) {
     }
     at -= at % crowd_ms;
     operation.set_at_ms(static_cast<uint32_t>(std::min<uint64_t>(at, scenario.chaos_ms())));
+    if (KeyedRandom waiting = own.Sub(4); wait && waiting.Chance(1, 3)) {
+      operation.set_at_new_leader(true);
+      operation.set_later_ms(static_cast<uint32_t>(LogBetween(waiting, 1, 2'000) - 1));
+    }
     writer.Write(own, operation);
   }
   std::sort(scenario.mutable_operations()->begin(), scenario.mutable_operations()->end(),
