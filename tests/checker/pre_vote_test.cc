@@ -37,6 +37,11 @@ class PreVoteTest : public testing::Test {
   void Deliver(MessageKind kind, uint64_t from, uint64_t term, bool reject = false) {
     judge_.OnDelivered(Message(kind, from, 1, term, reject), Now());
   }
+  // Which leads term 1, and was heard just now.
+  void FollowMember2() {
+    Deliver(MessageKind::kHeartbeat, 2, 1);
+    ShowAs(Role::kFollower, 1, 2);
+  }
   void Send(MessageKind kind, uint64_t to, uint64_t term) { judge_.OnSent(Message(kind, 1, to, term), Now()); }
   std::string Broken() const { return verdict_.broken() ? verdict_.violation()->property : ""; }
 
@@ -55,8 +60,7 @@ TEST_F(PreVoteTest, CandidateWithAQuorumOfPreVotes) {
 }
 
 TEST_F(PreVoteTest, ATargetOfATransferNeedsNoPreVotes) {
-  Deliver(MessageKind::kHeartbeat, 2, 1);
-  ShowAs(Role::kFollower, 1, 2);
+  FollowMember2();
   Deliver(MessageKind::kTimeoutNow, 2, 1);
   ShowAs(Role::kCandidate, 2);
   Send(MessageKind::kVote, 3, 2);
@@ -71,8 +75,7 @@ TEST_F(PreVoteTest, ATransferIsGoodForOneEventAndOneTerm) {
 }
 
 TEST_F(PreVoteTest, TheMarkOfATransferPassesALiveLeader) {
-  Deliver(MessageKind::kHeartbeat, 2, 1);
-  ShowAs(Role::kFollower, 1, 2);
+  FollowMember2();
   MessageObservation vote = Message(MessageKind::kVote, 3, 1, 2);
   vote.transfer = true;
   judge_.OnDelivered(vote, Now());
@@ -114,6 +117,22 @@ TEST_F(PreVoteTest, WhoWasStartedWithoutItAsksNobodyAndTheOthersDo) {
   EXPECT_EQ(Broken(), "F12");
 }
 
+TEST_F(PreVoteTest, WhoWasStartedWithoutItTakesATermFromNowhereNeither) {
+  state_.pre_vote = false;
+  ShowAs(Role::kFollower, 2);
+  EXPECT_EQ(Broken(), "F12");
+}
+
+TEST_F(PreVoteTest, WhoWasStartedWithoutItProtectsALiveLeaderAllTheSame) {
+  state_.pre_vote = false;
+  FollowMember2();
+  now_ = now_ + Millis(500);
+  Deliver(MessageKind::kPreVote, 3, 2);
+  Send(MessageKind::kPreVoteResponse, 3, 2);
+  Show();
+  EXPECT_EQ(Broken(), "F12");
+}
+
 TEST_F(PreVoteTest, RefusalsAndGrantsOfOtherTermsAreNoPreVotes) {
   ShowAs(Role::kPreCandidate, 1);
   Deliver(MessageKind::kPreVoteResponse, 2, 1, true);
@@ -144,8 +163,7 @@ TEST_F(PreVoteTest, TermRisesByAMessageOnly) {
 }
 
 TEST_F(PreVoteTest, GrantWhileTheLeaderIsHeard) {
-  Deliver(MessageKind::kHeartbeat, 2, 1);
-  ShowAs(Role::kFollower, 1, 2);
+  FollowMember2();
   now_ = now_ + Millis(500);
   Deliver(MessageKind::kPreVote, 3, 2);
   Send(MessageKind::kPreVoteResponse, 3, 2);
@@ -154,8 +172,7 @@ TEST_F(PreVoteTest, GrantWhileTheLeaderIsHeard) {
 }
 
 TEST_F(PreVoteTest, GrantAfterTheLeaderWasSilent) {
-  Deliver(MessageKind::kHeartbeat, 2, 1);
-  ShowAs(Role::kFollower, 1, 2);
+  FollowMember2();
   now_ = now_ + Millis(1000);
   Deliver(MessageKind::kPreVote, 3, 2);
   Show();
@@ -167,8 +184,7 @@ TEST_F(PreVoteTest, GrantAfterTheLeaderWasSilent) {
 
 // Bytes of a stream may bring several messages in one event: each finds the member as those before it left it.
 TEST_F(PreVoteTest, GrantAfterATermThatCameInTheSameEvent) {
-  Deliver(MessageKind::kHeartbeat, 2, 1);
-  ShowAs(Role::kFollower, 1, 2);
+  FollowMember2();
   now_ = now_ + Millis(500);
   Deliver(MessageKind::kPreVoteResponse, 3, 2, true);  // of term 2, which has no leader yet
   Deliver(MessageKind::kPreVote, 3, 3);
@@ -178,8 +194,7 @@ TEST_F(PreVoteTest, GrantAfterATermThatCameInTheSameEvent) {
 }
 
 TEST_F(PreVoteTest, GrantBeforeATermThatCameInTheSameEvent) {
-  Deliver(MessageKind::kHeartbeat, 2, 1);
-  ShowAs(Role::kFollower, 1, 2);
+  FollowMember2();
   now_ = now_ + Millis(500);
   Deliver(MessageKind::kPreVote, 3, 3);
   Deliver(MessageKind::kPreVoteResponse, 3, 2, true);
@@ -198,8 +213,7 @@ TEST_F(PreVoteTest, GrantAgainstALeaderThatCameInTheSameEvent) {
 }
 
 TEST_F(PreVoteTest, AnIgnoredVoteRequestLeavesTheLeaderInPlace) {
-  Deliver(MessageKind::kHeartbeat, 2, 1);
-  ShowAs(Role::kFollower, 1, 2);
+  FollowMember2();
   now_ = now_ + Millis(500);
   Deliver(MessageKind::kVote, 3, 2);
   Deliver(MessageKind::kPreVote, 3, 3);

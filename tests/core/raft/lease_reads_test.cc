@@ -204,6 +204,10 @@ TEST(LeaseReadsTest, APromiseOutlivesALaterLeader) {
   cluster.Step(From(3, 2, 9, Heartbeat{}));  // of a leader that asks for no promise
   EXPECT_EQ(cluster.raft(2).LeaderId(), MemberId(3));
   EXPECT_EQ(cluster.raft(2).promised_until, until);
+  cluster.ForgetLeader(2, 10);
+  cluster.Step(From(3, 2, 10, Heartbeat{}));  // now it knew of no leader before
+  EXPECT_EQ(cluster.raft(2).LeaderId(), MemberId(3));
+  EXPECT_EQ(cluster.raft(2).promised_until, until);
 }
 
 // --- rule 4 --------------------------------------------------------------------------------------------------------
