@@ -8,10 +8,12 @@ namespace {
 // Three members with T = 1000 ms; member 1 is the one looked at. Its clock and true time are one here.
 class PreVoteTest : public testing::Test {
  protected:
-  PreVoteTest() : judge_({.members = {MemberId(1), MemberId(2), MemberId(3)},
-                          .election_timeout = Millis(1000),
-                          .heartbeat_interval = Millis(100)},
-                         verdict_) {
+  explicit PreVoteTest(bool check_quorum = true)
+      : judge_({.members = {MemberId(1), MemberId(2), MemberId(3)},
+                .election_timeout = Millis(1000),
+                .heartbeat_interval = Millis(100),
+                .check_quorum = check_quorum},
+               verdict_) {
     state_.member = MemberId(1);
     state_.incarnation = 1;
     state_.started = true;
@@ -74,19 +76,34 @@ TEST_F(PreVoteTest, ATransferIsGoodForOneEventAndOneTerm) {
   EXPECT_EQ(Broken(), "F12");
 }
 
+TEST_F(PreVoteTest, ATransferIsGoodForTheNextTermOnly) {
+  Deliver(MessageKind::kTimeoutNow, 2, 1);
+  ShowAs(Role::kCandidate, 3);
+  EXPECT_EQ(Broken(), "F12");
+}
+
 TEST_F(PreVoteTest, TheMarkOfATransferPassesALiveLeader) {
   FollowMember2();
   MessageObservation vote = Message(MessageKind::kVote, 3, 1, 2);
   vote.transfer = true;
   judge_.OnDelivered(vote, Now());
   state_.voted_for = MemberId(3);
-  ShowAs(Role::kFollower, 2);
   Send(MessageKind::kVoteResponse, 3, 2);
+  ShowAs(Role::kFollower, 2);
   EXPECT_EQ(Broken(), "");
 }
 
 TEST_F(PreVoteTest, TheMarkNeedsAWordOfTheLeader) {
   MessageObservation vote = Message(MessageKind::kVote, 1, 3, 2);
+  vote.transfer = true;
+  judge_.OnSent(vote, Now());
+  EXPECT_EQ(Broken(), "F12");
+}
+
+TEST_F(PreVoteTest, TheMarkIsForTheTermAfterTheLeaders) {
+  Deliver(MessageKind::kTimeoutNow, 2, 1);
+  ShowAs(Role::kFollower, 1, 2);
+  MessageObservation vote = Message(MessageKind::kVote, 1, 3, 3);
   vote.transfer = true;
   judge_.OnSent(vote, Now());
   EXPECT_EQ(Broken(), "F12");
@@ -141,6 +158,27 @@ TEST_F(PreVoteTest, RefusalsAndGrantsOfOtherTermsAreNoPreVotes) {
   EXPECT_EQ(Broken(), "F12");
 }
 
+TEST_F(PreVoteTest, ARefusalOfTheTermAskedForIsNoPreVote) {
+  ShowAs(Role::kPreCandidate, 1);
+  Deliver(MessageKind::kPreVoteResponse, 2, 2, true);
+  ShowAs(Role::kCandidate, 2);
+  EXPECT_EQ(Broken(), "F12");
+}
+
+TEST_F(PreVoteTest, WhoCampaignsMayLeadAtTheEndOfTheEvent) {
+  ShowAs(Role::kPreCandidate, 1);
+  Deliver(MessageKind::kPreVoteResponse, 2, 2);
+  ShowAs(Role::kLeader, 2, 1);
+  EXPECT_EQ(Broken(), "");
+}
+
+TEST_F(PreVoteTest, AGrantedPreVoteBringsNoTerm) {
+  ShowAs(Role::kPreCandidate, 1);
+  Deliver(MessageKind::kPreVoteResponse, 2, 2);
+  ShowAs(Role::kFollower, 2);
+  EXPECT_EQ(Broken(), "F12");
+}
+
 TEST_F(PreVoteTest, GrantsDoNotOutliveARestart) {
   ShowAs(Role::kPreCandidate, 1);
   Deliver(MessageKind::kPreVoteResponse, 2, 2);
@@ -169,6 +207,23 @@ TEST_F(PreVoteTest, GrantWhileTheLeaderIsHeard) {
   Send(MessageKind::kPreVoteResponse, 3, 2);
   Show();
   EXPECT_EQ(Broken(), "F12");
+}
+
+TEST_F(PreVoteTest, VoteWhileTheLeaderIsHeard) {
+  FollowMember2();
+  now_ = now_ + Millis(500);
+  Deliver(MessageKind::kVote, 3, 2);
+  Send(MessageKind::kVoteResponse, 3, 2);
+  ShowAs(Role::kFollower, 2);
+  EXPECT_EQ(Broken(), "F12");
+}
+
+TEST_F(PreVoteTest, AVoteInTheLeadersOwnTermIsNotAgainstIt) {
+  FollowMember2();
+  Deliver(MessageKind::kVote, 3, 1);
+  Send(MessageKind::kVoteResponse, 3, 1);
+  Show();
+  EXPECT_EQ(Broken(), "");
 }
 
 TEST_F(PreVoteTest, GrantAfterTheLeaderWasSilent) {
@@ -226,6 +281,30 @@ TEST_F(PreVoteTest, GrantThatNobodyAskedFor) {
   Send(MessageKind::kPreVoteResponse, 3, 2);
   Show();
   EXPECT_EQ(Broken(), "F12");
+}
+
+class WithoutCheckQuorumTest : public PreVoteTest {
+ protected:
+  WithoutCheckQuorumTest() : PreVoteTest(false) {}
+};
+
+TEST_F(WithoutCheckQuorumTest, NobodyIsProtected) {
+  FollowMember2();
+  Deliver(MessageKind::kPreVote, 3, 2);
+  Send(MessageKind::kPreVoteResponse, 3, 2);
+  Show();
+  EXPECT_EQ(Broken(), "");
+}
+
+TEST_F(WithoutCheckQuorumTest, ALeaderStaysWithoutContact) {
+  ShowAs(Role::kPreCandidate, 1);
+  Deliver(MessageKind::kPreVoteResponse, 2, 2);
+  ShowAs(Role::kCandidate, 2);
+  for (int i = 0; i < 40; ++i) {
+    now_ = now_ + Millis(100);
+    ShowAs(Role::kLeader, 2, 1);
+  }
+  EXPECT_EQ(Broken(), "");
 }
 
 class CheckQuorumTest : public PreVoteTest {

@@ -17,6 +17,11 @@ class ReadRoundsTest : public testing::Test {
       NextEvent();
       judge_.OnMember({.member = MemberId(member), .incarnation = 1, .term = Term(1), .started = true}, Now());
     }
+    MemberObservation candidate = Leading();
+    candidate.role = Role::kCandidate;
+    candidate.leader = MemberId();
+    judge_.OnMember(candidate, Now());
+    NextEvent();
     Elect(kLeader);
   }
 
@@ -303,6 +308,17 @@ TEST_F(ReadRoundsTest, AVoteThatMayNotBeDurableKeepsAnswersBack) {
   Leaves(MessageKind::kHeartbeatResponse, 2, kLeader, 0);
   Follow(0);
   Follow(3, Role::kPreCandidate);
+  Arrives(MessageKind::kHeartbeat, kLeader, 2, 0);
+  for (int i = 0; i < 6; ++i) Follow(3);
+  EXPECT_FALSE(verdict_.broken());
+}
+
+TEST_F(ReadRoundsTest, ANewVoteKeepsAnswersBackWhoeverLeads) {
+  Follow(0);
+  Arrives(MessageKind::kHeartbeat, kLeader, 2, 0);
+  Follow(0);
+  Leaves(MessageKind::kHeartbeatResponse, 2, kLeader, 0);
+  Follow(0);
   Arrives(MessageKind::kHeartbeat, kLeader, 2, 0);
   for (int i = 0; i < 6; ++i) Follow(3);
   EXPECT_FALSE(verdict_.broken());
