@@ -1,6 +1,7 @@
 #include "checker/read_rounds.h"
 
 #include <algorithm>
+#include <string>
 #include <utility>
 
 #include "absl/strings/str_format.h"
@@ -14,8 +15,8 @@ namespace {
 constexpr size_t kAsksMax = kReadRoundsWaitingMax / 2;
 
 bool Matters(MessageKind kind) {
-  return kind == MessageKind::kHeartbeat || kind == MessageKind::kHeartbeatResponse || kind == MessageKind::kReadIndex ||
-         kind == MessageKind::kReadIndexResponse;
+  return kind == MessageKind::kHeartbeat || kind == MessageKind::kHeartbeatResponse ||
+         kind == MessageKind::kReadIndex || kind == MessageKind::kReadIndexResponse;
 }
 
 }  // namespace
@@ -66,7 +67,8 @@ void ReadRounds::OnMember(const MemberObservation& seen, Moment moment) {
                  .commit_index = seen.commit_index};
   const auto first = std::ranges::find(seen.changed, seen.term, &EntryMark::term);
   const bool none = first == seen.changed.end();
-  event.first_of_term = none ? LogIndex() : seen.changed_from + static_cast<uint64_t>(first - seen.changed.begin());
+  const auto place = static_cast<uint64_t>(first - seen.changed.begin());
+  event.first_of_term = none ? LogIndex() : seen.changed_from + place;
 }
 
 void ReadRounds::Judge(Member& member, const Event& event) {
@@ -104,8 +106,8 @@ void ReadRounds::JudgeFollower(Member& member, const Event& event) {
   }
   if (member.prompt && !member.owed.empty() && event.number >= member.owed.front() + world_.turn_events_max) {
     verdict_.Report("F20", "a heartbeat without an answer",
-                    absl::StrFormat("member %x did not answer a heartbeat of member %x, its leader in term %d, in the turn in "
-                                    "which it arrived",
+                    absl::StrFormat("member %x did not answer a heartbeat of member %x, its leader in term %d, in the "
+                                    "turn in which it arrived",
                                     member.id.value, after.leader.value, after.term.value),
                     event.moment);
   }
@@ -151,14 +153,15 @@ void ReadRounds::TakeAsks(Member& member, const Event& event) {
   }
 }
 
-// The newest round that begins in an event is behind all that was asked until then. One that is older may have begun before
-// the question.
+// The newest round that begins in an event is behind all that was asked until then. One that is older may have begun
+// before the question.
 void ReadRounds::TakeSent(Member& member, const Event& event) {
   const uint64_t begun_before = member.rounds_begun;
   for (const MessageObservation& message : event.left) {
     if (message.term != event.after.term) continue;
     if (message.kind == MessageKind::kReadIndexResponse) {
-      std::erase_if(member.asks, [&](const Ask& ask) { return ask.asker == message.to && ask.read == message.read; });
+      std::erase_if(member.asks,
+                    [&](const Ask& ask) { return ask.asker == message.to && ask.read == message.read; });
     } else if (message.kind == MessageKind::kHeartbeat && message.read != 0 &&
                std::ranges::find(member.rounds, message.read, &Round::read) == member.rounds.end()) {
       member.rounds.push_back({.number = ++member.rounds_begun, .read = message.read, .confirmed = {}});
@@ -183,18 +186,21 @@ bool ReadRounds::WereAllAsked(const Member& member, const Event& event, uint64_t
 void ReadRounds::JudgeAsks(Member& member, const Event& event) {
   for (const Ask& ask : member.asks) {
     if (ask.due == 0 || event.number < ask.due) continue;
-    const std::string who = absl::StrFormat("member %x, leader of term %d, committed up to %d of which its term has those from "
-                                            "%d,", member.id.value, event.after.term.value, event.after.commit_index.value,
-                                            member.first_of_term.value);
+    const std::string who =
+        absl::StrFormat("member %x, leader of term %d, committed up to %d of which its term has those from %d,",
+                        member.id.value, event.after.term.value, event.after.commit_index.value,
+                        member.first_of_term.value);
     if (ask.round != 0) {
       verdict_.Report("F20", "a confirmed read without an answer",
-                      absl::StrFormat("%s did not answer read %d of member %x in the turn in which a quorum had confirmed that "
-                                      "it leads", who, ask.read, ask.asker.value),
+                      absl::StrFormat("%s did not answer read %d of member %x in the turn in which a quorum had "
+                                      "confirmed that it leads",
+                                      who, ask.read, ask.asker.value),
                       event.moment);
     } else {
       verdict_.Report("F20", "a read that nobody was asked to confirm",
-                      absl::StrFormat("%s neither answered read %d of member %x in its turn nor asked all others whether it "
-                                      "still leads", who, ask.read, ask.asker.value),
+                      absl::StrFormat("%s neither answered read %d of member %x in its turn nor asked all others "
+                                      "whether it still leads",
+                                      who, ask.read, ask.asker.value),
                       event.moment);
     }
   }

@@ -1,24 +1,26 @@
-// F20: nobody sits on a read. The time that a linearizable read takes is that of its ways: from the member that is asked to
-// its leader, from the leader to a quorum and back (thesis 6.4), and back to the member. At each end of a way it goes on in
-// the turn in which it arrives: no disk and no timer has a part in it, whatever the log is doing just then.
+// F20: nobody sits on a read. The time that a linearizable read takes is that of its ways: from the member that is
+// asked to its leader, from the leader to a quorum and back (thesis 6.4), and back to the member. At each end of a
+// way it goes on in the turn in which it arrives: no disk and no timer has a part in it, whatever the log is doing
+// just then.
 //
-//   Asked       A leader that has committed an entry of its term asks all others to confirm it, or answers, in the turn in
-//               which a read index is asked of it. What was asked before that commit goes on with it: it is not forgotten.
-//   Confirmed   A follower answers each heartbeat of its leader in the turn in which it arrives, unless its term or vote
-//               may not be on its disk yet.
-//   Answered    A leader answers in the turn in which a quorum, itself included, has confirmed a round that began after the
-//               read was asked.
+//   Asked       A leader that has committed an entry of its term asks all others to confirm it, or answers, in the
+//               turn in which a read index is asked of it. What was asked before that commit goes on with it: it is
+//               not forgotten.
+//   Confirmed   A follower answers each heartbeat of its leader in the turn in which it arrives, unless its term or
+//               vote may not be on its disk yet.
+//   Answered    A leader answers in the turn in which a quorum, itself included, has confirmed a round that began
+//               after the read was asked.
 //
-// So this is a judge of latency without a bound: what is late though nothing was lost was late somewhere for no reason, and
-// that is found at any speed of links and disks, during faults too. How long a follower then waits to have applied what it
-// was told is not judged here, nor what happens between a client and its member.
+// So this is a judge of latency without a bound: what is late though nothing was lost was late somewhere for no
+// reason, and that is found at any speed of links and disks, during faults too. How long a follower then waits to
+// have applied what it was told is not judged here, nor what happens between a client and its member.
 //
-// Rounds are told apart by the read that a heartbeat carries: each is the newest that its leader knows, and its confirmation
-// confirms all before it. A read that was asked in the event in which its leader was elected is not looked at: it may have
-// come too early. Nor one of so many that the leader may have no room for more.
+// Rounds are told apart by the read that a heartbeat carries: each is the newest that its leader knows, and its
+// confirmation confirms all before it. A read that was asked in the event in which its leader was elected is not
+// looked at: it may have come too early. Nor one of so many that the leader may have no room for more.
 //
-// A turn is up to `turn_events_max` events and the one in which what they made leaves. A member that stops in between owes
-// nothing. An event is judged when its member runs again.
+// A turn is up to `turn_events_max` events and the one in which what they made leaves. A member that stops in between
+// owes nothing. An event is judged when its member runs again.
 #pragma once
 
 #include <cstdint>
@@ -80,9 +82,9 @@ class ReadRounds {
     std::vector<Ask> asks;
     std::deque<Round> rounds;  // not confirmed
     uint64_t rounds_begun = 0;
-    // Of a follower: the events of the heartbeats of state.term that have no answer yet; whether one came, and whether all
-    // were answered, since its term, vote, leader and role are what they are. If so these are durable, for else no answer
-    // had left (F3).
+    // Of a follower: the events of the heartbeats of state.term that have no answer yet; whether one came, and
+    // whether all were answered, since its term, vote, leader and role are what they are. If so these are durable,
+    // for else no answer had left (F3).
     std::deque<uint64_t> owed;
     bool heard = false;
     bool prompt = false;

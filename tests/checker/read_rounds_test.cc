@@ -7,8 +7,8 @@ namespace {
 
 constexpr uint64_t kLeader = 1;
 
-// Three members; member 1 is elected in term 2, which its log has from index 5 on. A turn is one event and the one in which
-// its messages leave, unless `turn_events_max` says more.
+// Three members; member 1 is elected in term 2, which its log has from index 5 on. A turn is one event and the one in
+// which its messages leave, unless `turn_events_max` says more.
 class ReadRoundsTest : public testing::Test {
  protected:
   explicit ReadRoundsTest(uint64_t turn_events_max = 1)
@@ -40,7 +40,9 @@ class ReadRoundsTest : public testing::Test {
   void RoundLeaves(uint64_t read) {
     for (uint64_t to : {2u, 3u}) Leaves(MessageKind::kHeartbeat, kLeader, to, read);
   }
-  void ConfirmationArrives(uint64_t from, uint64_t read) { Arrives(MessageKind::kHeartbeatResponse, from, kLeader, read); }
+  void ConfirmationArrives(uint64_t from, uint64_t read) {
+    Arrives(MessageKind::kHeartbeatResponse, from, kLeader, read);
+  }
   void AnswerLeaves(uint64_t to, uint64_t read) { Leaves(MessageKind::kReadIndexResponse, kLeader, to, read); }
 
   // --- looks at members: each ends an event ---
