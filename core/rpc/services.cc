@@ -57,6 +57,11 @@ constexpr Method kBuilt[] = {Method::kRange,       Method::kRangeStream, Method:
 constexpr size_t kKeepBytes = 4'096;
 constexpr size_t kSpareReadsMax = 1'024;
 
+bool IsSmall(const etcdserverpb::RangeResponse& answer) {
+  if (answer.kvs_size() != 1) return answer.kvs_size() == 0;
+  return answer.kvs(0).key().size() + answer.kvs(0).value().size() <= kKeepBytes;
+}
+
 CallStatus NotBuilt(Method method, std::string_view what) {
   const MethodInfo& info = Info(method);
   return {StatusCode::kUnimplemented,
@@ -414,8 +419,7 @@ void Services::Impl::OnReadReady(const Waiter& waiter, ApiError error) {
 void Services::Impl::AnswerRange(const Waiter& waiter, const etcdserverpb::RangeRequest& request) {
   const std::optional<ApiError> error = rpc::Range(backend_, request, range_answer_);
   if (error == ApiError::kOk) Answer(waiter, range_answer_);
-  const bool keep = range_answer_.kvs_size() <= 1 && range_answer_.ByteSizeLong() <= kKeepBytes;
-  if (keep) {
+  if (IsSmall(range_answer_)) {
     range_answer_.Clear();
   } else {
     range_answer_ = {};
