@@ -39,6 +39,9 @@ struct WorldObservation {
   bool check_quorum = true;
   int64_t clock_drift_ppm_max = 0;  // of any member against true time, either way
   LogIndex bootstrap_index;         // every member's log begins with the same entries up to here, from its first start on
+  // A member may take so many events before what it makes of them leaves, all at once and by the next one, and below
+  // the member nothing holds or drops that before it is seen to leave. 0: not known, so that F20 is not judged.
+  uint64_t turn_events_max = 0;
   const MemberClocks* clocks = nullptr;  // outlives the judges; null: leader leases are not judged
 };
 

@@ -10,6 +10,7 @@ Panel::Panel(const WorldObservation& world)
       pre_vote_(world, verdict_),
       leader_lease_(world, verdict_),
       leader_transfer_(world, verdict_),
+      read_rounds_(world, verdict_),
       equal_effects_(world, verdict_),
       revision_order_(verdict_),
       durability_(world, revision_order_, verdict_),
@@ -22,6 +23,7 @@ void Panel::OnMember(const MemberObservation& seen, Moment moment) {
   pre_vote_.OnMember(seen, moment);
   if (world_.clocks != nullptr) leader_lease_.OnMember(seen, moment);
   leader_transfer_.OnMember(seen, moment);
+  if (world_.turn_events_max > 0) read_rounds_.OnMember(seen, moment);
   equal_effects_.OnMember(seen, moment);
   convergence_.OnMember(seen, moment);
 }
@@ -31,6 +33,7 @@ void Panel::OnSent(const MessageObservation& message, Moment moment) {
   raft_safety_.OnSent(message, moment);
   pre_vote_.OnSent(message, moment);
   if (world_.clocks != nullptr) leader_lease_.OnSent(message, moment);
+  if (world_.turn_events_max > 0) read_rounds_.OnSent(message, moment);
 }
 
 void Panel::OnDelivered(const MessageObservation& message, Moment moment) {
@@ -38,6 +41,7 @@ void Panel::OnDelivered(const MessageObservation& message, Moment moment) {
   pre_vote_.OnDelivered(message, moment);
   if (world_.clocks != nullptr) leader_lease_.OnDelivered(message, moment);
   leader_transfer_.OnDelivered(message);
+  if (world_.turn_events_max > 0) read_rounds_.OnDelivered(message, moment);
 }
 
 void Panel::OnCommitted(const CommittedEntry& entry, Moment moment) {

@@ -19,6 +19,7 @@
 #include "checker/observation.h"
 #include "checker/pre_vote.h"
 #include "checker/raft_safety.h"
+#include "checker/read_rounds.h"
 #include "checker/revision_order.h"
 #include "checker/verdict.h"
 
@@ -59,6 +60,7 @@ class Panel {
   PreVote pre_vote_;
   LeaderLease leader_lease_;
   LeaderTransfer leader_transfer_;
+  ReadRounds read_rounds_;
   EqualEffects equal_effects_;
   RevisionOrder revision_order_;
   Durability durability_;

@@ -23,6 +23,11 @@ UniverseKnobs WithEndpoints(const WorldKnobs& knobs) {
   return universe;
 }
 
+// On streams messages may wait for room, or be dropped, before they are seen to leave.
+uint64_t TurnEventsSeen(const WorldKnobs& knobs) {
+  return knobs.fidelity == Fidelity::kDirect ? std::max<uint64_t>(knobs.universe.processor.turn_events_max, 1) : 0;
+}
+
 VictimRole RoleOf(checker::Role role) {
   switch (role) {
     case checker::Role::kFollower: return VictimRole::kFollower;
@@ -93,6 +98,7 @@ void World::MakeSeats() {
                                                                       .check_quorum = options.check_quorum,
                                                                       .clock_drift_ppm_max = knobs_.clock_drift_ppm_max,
                                                                       .bootstrap_index = LogIndex(knobs_.members),
+                                                                      .turn_events_max = TurnEventsSeen(knobs_),
                                                                       .clocks = options.lease_reads ? this : nullptr});
   // What every member starts with is committed before anybody runs.
   for (const raft::Entry& entry : member::Member::BootstrapEntries(options)) {

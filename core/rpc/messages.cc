@@ -70,11 +70,12 @@ void FillHeader(const MemberStatus& status, etcdserverpb::ResponseHeader& header
 }
 
 void ToMessage(const mvcc::KeyValue& pair, mvccpb::KeyValue& out) {
-  out.set_key(pair.key.data(), pair.key.size());
+  // In place: the setters of bytes copy twice.
+  out.mutable_key()->assign(pair.key.data(), pair.key.size());
   out.set_create_revision(pair.create_revision.value);
   out.set_mod_revision(pair.mod_revision.value);
   out.set_version(pair.version);
-  if (!pair.value.empty()) out.set_value(pair.value.data(), pair.value.size());
+  if (!pair.value.empty()) out.mutable_value()->assign(pair.value.data(), pair.value.size());
   out.set_lease(pair.lease.value);
 }
 

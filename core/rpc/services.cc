@@ -53,6 +53,15 @@ constexpr Method kBuilt[] = {Method::kRange,       Method::kRangeStream, Method:
                              Method::kStatus,      Method::kHashKV,      Method::kMoveLeader, Method::kHealthCheck,
                              Method::kHealthList,  Method::kHealthWatch};
 
+// Of a range request or answer whose memory is kept for the next one.
+constexpr size_t kKeepBytes = 4'096;
+constexpr size_t kSpareReadsMax = 1'024;
+
+bool IsSmall(const etcdserverpb::RangeResponse& answer) {
+  if (answer.kvs_size() != 1) return answer.kvs_size() == 0;
+  return answer.kvs(0).key().size() + answer.kvs(0).value().size() <= kKeepBytes;
+}
+
 CallStatus NotBuilt(Method method, std::string_view what) {
   const MethodInfo& info = Info(method);
   return {StatusCode::kUnimplemented,
@@ -90,7 +99,8 @@ class Services::Impl {
   void StartHealthWatch(const Waiter& waiter, const grpc::health::v1::HealthCheckRequest& request);
   void WaitForReadIndex(const Waiter& waiter, const ProtoMessage& request);
   bool KeepRequest(const Waiter& waiter, const ProtoMessage& request);
-  void DropRequest(OpenCall& open);
+  std::unique_ptr<ProtoMessage> TakeRequest(OpenCall& open);
+  void Recycle(Method method, std::unique_ptr<ProtoMessage> request, size_t bytes);
   void AnswerRange(const Waiter& waiter, const etcdserverpb::RangeRequest& request);
   void OpenStream(const Waiter& waiter, const etcdserverpb::RangeRequest& request);
   void AnswerTxn(const Waiter& waiter, const etcdserverpb::TxnRequest& request);
@@ -106,6 +116,8 @@ class Services::Impl {
   std::vector<TransportCalls> transports_;
   size_t reads_waiting_ = 0;        // calls with `read`
   size_t reads_waiting_bytes_ = 0;  // and the sum of their read_bytes
+  std::vector<std::unique_ptr<ProtoMessage>> spare_reads_;  // empty RangeRequests
+  etcdserverpb::RangeResponse range_answer_;                // one answer at a time
   // Ranges of more than a slice, one at a time, so that one answer at the most is half made. Some calls may be dead, but
   // not more than half of them.
   std::deque<Waiter> long_ranges_;
@@ -132,7 +144,7 @@ void Services::Impl::Drop(CallTransport& transport, CallId call) {
   auto& calls = CallsOf(transport).calls;
   auto it = calls.find(call);
   if (it == calls.end()) return;
-  DropRequest(it->second);
+  if (it->second.read != nullptr) TakeRequest(it->second);
   const bool reading = long_range_.has_value() && long_ranges_.front().transport == &transport &&
                        long_ranges_.front().call == call;
   if (reading) long_range_.reset();
@@ -150,19 +162,30 @@ bool Services::Impl::KeepRequest(const Waiter& waiter, const ProtoMessage& reque
     return false;
   }
   OpenCall* open = Find(*waiter.transport, waiter.call);
-  open->read.reset(request.New());
-  open->read->CopyFrom(request);
+  if (waiter.method == Method::kRange && !spare_reads_.empty()) {
+    open->read = std::move(spare_reads_.back());
+    spare_reads_.pop_back();
+  } else {
+    open->read.reset(request.New());
+  }
+  open->read->MergeFrom(request);  // CopyFrom first searches all of both by reflection, lest one be part of the other
   open->read_bytes = bytes;
   ++reads_waiting_;
   reads_waiting_bytes_ += bytes;
   return true;
 }
 
-void Services::Impl::DropRequest(OpenCall& open) {
-  if (open.read == nullptr) return;
+std::unique_ptr<ProtoMessage> Services::Impl::TakeRequest(OpenCall& open) {
   --reads_waiting_;
   reads_waiting_bytes_ -= open.read_bytes;
-  open.read.reset();
+  return std::exchange(open.read, nullptr);
+}
+
+// A range is asked for a hundred thousand times a second: its copy is memory that was used a moment ago.
+void Services::Impl::Recycle(Method method, std::unique_ptr<ProtoMessage> request, size_t bytes) {
+  if (method != Method::kRange || bytes > kKeepBytes || spare_reads_.size() == kSpareReadsMax) return;
+  request->Clear();
+  spare_reads_.push_back(std::move(request));
 }
 
 size_t Services::Impl::OpenCallCount() const {
@@ -370,28 +393,38 @@ void Services::Impl::OnReadReady(const Waiter& waiter, ApiError error) {
     return;
   }
   if (error != ApiError::kOk) return Fail(waiter, error);
-  // The answer drops the call, and its request with it.
-  const std::unique_ptr<ProtoMessage> request = std::exchange(open->read, nullptr);
-  --reads_waiting_;
-  reads_waiting_bytes_ -= open->read_bytes;
-  switch (open->method) {
+  // The answer drops the call.
+  const Method method = open->method;
+  const size_t bytes = open->read_bytes;
+  std::unique_ptr<ProtoMessage> request = TakeRequest(*open);
+  switch (method) {
     case Method::kRange:
-      return AnswerRange(waiter, As<etcdserverpb::RangeRequest>(*request));
+      AnswerRange(waiter, As<etcdserverpb::RangeRequest>(*request));
+      break;
     case Method::kRangeStream:
-      return OpenStream(waiter, As<etcdserverpb::RangeRequest>(*request));
+      OpenStream(waiter, As<etcdserverpb::RangeRequest>(*request));
+      break;
     case Method::kTxn:
-      return AnswerTxn(waiter, As<etcdserverpb::TxnRequest>(*request));
+      AnswerTxn(waiter, As<etcdserverpb::TxnRequest>(*request));
+      break;
     case Method::kMemberList:
-      return AnswerMemberList(waiter);
+      AnswerMemberList(waiter);
+      break;
     default:
-      CHECK_MSG(false, Info(open->method).name);  // no other method starts a read
+      CHECK_MSG(false, Info(method).name);  // no other method starts a read
   }
+  Recycle(method, std::move(request), bytes);
 }
 
 void Services::Impl::AnswerRange(const Waiter& waiter, const etcdserverpb::RangeRequest& request) {
-  etcdserverpb::RangeResponse response;
-  const std::optional<ApiError> error = rpc::Range(backend_, request, response);
-  if (error == ApiError::kOk) return Answer(waiter, response);
+  const std::optional<ApiError> error = rpc::Range(backend_, request, range_answer_);
+  if (error == ApiError::kOk) Answer(waiter, range_answer_);
+  if (IsSmall(range_answer_)) {
+    range_answer_.Clear();
+  } else {
+    range_answer_ = {};
+  }
+  if (error == ApiError::kOk) return;
   if (error.has_value()) return Fail(waiter, *error);
   PROBE("rpc.long_range");
   if (!KeepRequest(waiter, request)) return Fail(waiter, ApiError::kTooManyRequests);

@@ -435,6 +435,7 @@ void GrpcConnection::OnHeadersSent(Http2Stream& stream, bool ends) {
 
 bool GrpcConnection::EndTurn() {
   if (broken_) return false;
+  PlaceDeadlines();
   // Frames gather in a string that all connections share, and leave it as one shared block.
   std::string& frames = shared_.frames;
   frames.clear();
@@ -582,15 +583,25 @@ void GrpcConnection::Shutdown() {
 void GrpcConnection::AddDeadline(Call& call) {
   if (!call.head.context().deadline.has_value()) return;
   const Instant deadline = *call.head.context().deadline;
-  deadlines_.insert({deadline.nanos, call.id});
+  deadlines_new_.push_back(call.id);
   if (timer_ == nullptr) timer_ = shared_.clock.NewTimer(*this, kDeadlineToken);
   if (armed_.has_value() && *armed_ <= deadline) return;
   armed_ = deadline;
   timer_->Arm(deadline);
 }
 
+void GrpcConnection::PlaceDeadlines() {
+  for (const int32_t id : deadlines_new_) {
+    Call* call = FindOpen(id);
+    if (call == nullptr) continue;
+    deadlines_.insert({call->head.context().deadline->nanos, id});
+    call->deadline_placed = true;
+  }
+  deadlines_new_.clear();
+}
+
 void GrpcConnection::DropDeadline(Call& call) {
-  if (call.phase != Phase::kOpen || !call.head.context().deadline.has_value()) return;
+  if (!std::exchange(call.deadline_placed, false)) return;
   deadlines_.erase({call.head.context().deadline->nanos, call.id});
 }
 
@@ -624,6 +635,7 @@ void GrpcConnection::OnWatch() {
 
 void GrpcConnection::OnDeadline() {
   armed_.reset();
+  PlaceDeadlines();
   const Instant now = shared_.clock.Now();
   while (!deadlines_.empty() && deadlines_.begin()->first <= now.nanos) {
     const int32_t id = deadlines_.begin()->second;

@@ -111,6 +111,7 @@ class GrpcConnection final : private StreamListener, private Http2Listener, priv
     bool half_closed = false;    // the service knows
     bool got_message = false;
     bool bad_trailers = false;   // reset, no answer
+    bool deadline_placed = false;  // in deadlines_
     size_t counted = 0;          // of the reader's bytes, in received_
     size_t head_counted = 0;     // in heads_
     RequestHead head;
@@ -161,6 +162,7 @@ class GrpcConnection final : private StreamListener, private Http2Listener, priv
   void CancelAll();
 
   void AddDeadline(Call& call);
+  void PlaceDeadlines();
   void DropDeadline(Call& call);
   bool MaySend(Call& call, size_t size);
   void OnQueued(Call& call);
@@ -181,7 +183,8 @@ class GrpcConnection final : private StreamListener, private Http2Listener, priv
   StreamWriter writer_;
   std::unique_ptr<Timer> timer_;                          // made with the first deadline
   std::optional<Instant> armed_;                          // what timer_ waits for
-  absl::btree_set<std::pair<int64_t, int32_t>> deadlines_;  // of open calls: instant, stream
+  std::vector<int32_t> deadlines_new_;                    // calls of this turn; most end before they need a place
+  absl::btree_set<std::pair<int64_t, int32_t>> deadlines_;  // of all other open calls: instant, stream
   Call* first_ = nullptr;                                 // all calls, by stream id
   Call* last_ = nullptr;
   std::vector<std::unique_ptr<Call>> free_;               // calls for reuse

@@ -8,10 +8,12 @@ namespace {
 // Three members with T = 1000 ms; member 1 is the one looked at. Its clock and true time are one here.
 class PreVoteTest : public testing::Test {
  protected:
-  PreVoteTest() : judge_({.members = {MemberId(1), MemberId(2), MemberId(3)},
-                          .election_timeout = Millis(1000),
-                          .heartbeat_interval = Millis(100)},
-                         verdict_) {
+  explicit PreVoteTest(bool check_quorum = true)
+      : judge_({.members = {MemberId(1), MemberId(2), MemberId(3)},
+                .election_timeout = Millis(1000),
+                .heartbeat_interval = Millis(100),
+                .check_quorum = check_quorum},
+               verdict_) {
     state_.member = MemberId(1);
     state_.incarnation = 1;
     state_.started = true;
@@ -37,6 +39,11 @@ class PreVoteTest : public testing::Test {
   void Deliver(MessageKind kind, uint64_t from, uint64_t term, bool reject = false) {
     judge_.OnDelivered(Message(kind, from, 1, term, reject), Now());
   }
+  // Which leads term 1, and was heard just now.
+  void FollowMember2() {
+    Deliver(MessageKind::kHeartbeat, 2, 1);
+    ShowAs(Role::kFollower, 1, 2);
+  }
   void Send(MessageKind kind, uint64_t to, uint64_t term) { judge_.OnSent(Message(kind, 1, to, term), Now()); }
   std::string Broken() const { return verdict_.broken() ? verdict_.violation()->property : ""; }
 
@@ -55,8 +62,7 @@ TEST_F(PreVoteTest, CandidateWithAQuorumOfPreVotes) {
 }
 
 TEST_F(PreVoteTest, ATargetOfATransferNeedsNoPreVotes) {
-  Deliver(MessageKind::kHeartbeat, 2, 1);
-  ShowAs(Role::kFollower, 1, 2);
+  FollowMember2();
   Deliver(MessageKind::kTimeoutNow, 2, 1);
   ShowAs(Role::kCandidate, 2);
   Send(MessageKind::kVote, 3, 2);
@@ -70,20 +76,34 @@ TEST_F(PreVoteTest, ATransferIsGoodForOneEventAndOneTerm) {
   EXPECT_EQ(Broken(), "F12");
 }
 
+TEST_F(PreVoteTest, ATransferIsGoodForTheNextTermOnly) {
+  Deliver(MessageKind::kTimeoutNow, 2, 1);
+  ShowAs(Role::kCandidate, 3);
+  EXPECT_EQ(Broken(), "F12");
+}
+
 TEST_F(PreVoteTest, TheMarkOfATransferPassesALiveLeader) {
-  Deliver(MessageKind::kHeartbeat, 2, 1);
-  ShowAs(Role::kFollower, 1, 2);
+  FollowMember2();
   MessageObservation vote = Message(MessageKind::kVote, 3, 1, 2);
   vote.transfer = true;
   judge_.OnDelivered(vote, Now());
   state_.voted_for = MemberId(3);
-  ShowAs(Role::kFollower, 2);
   Send(MessageKind::kVoteResponse, 3, 2);
+  ShowAs(Role::kFollower, 2);
   EXPECT_EQ(Broken(), "");
 }
 
 TEST_F(PreVoteTest, TheMarkNeedsAWordOfTheLeader) {
   MessageObservation vote = Message(MessageKind::kVote, 1, 3, 2);
+  vote.transfer = true;
+  judge_.OnSent(vote, Now());
+  EXPECT_EQ(Broken(), "F12");
+}
+
+TEST_F(PreVoteTest, TheMarkIsForTheTermAfterTheLeaders) {
+  Deliver(MessageKind::kTimeoutNow, 2, 1);
+  ShowAs(Role::kFollower, 1, 2);
+  MessageObservation vote = Message(MessageKind::kVote, 1, 3, 3);
   vote.transfer = true;
   judge_.OnSent(vote, Now());
   EXPECT_EQ(Broken(), "F12");
@@ -114,11 +134,48 @@ TEST_F(PreVoteTest, WhoWasStartedWithoutItAsksNobodyAndTheOthersDo) {
   EXPECT_EQ(Broken(), "F12");
 }
 
+TEST_F(PreVoteTest, WhoWasStartedWithoutItTakesATermFromNowhereNeither) {
+  state_.pre_vote = false;
+  ShowAs(Role::kFollower, 2);
+  EXPECT_EQ(Broken(), "F12");
+}
+
+TEST_F(PreVoteTest, WhoWasStartedWithoutItProtectsALiveLeaderAllTheSame) {
+  state_.pre_vote = false;
+  FollowMember2();
+  now_ = now_ + Millis(500);
+  Deliver(MessageKind::kPreVote, 3, 2);
+  Send(MessageKind::kPreVoteResponse, 3, 2);
+  Show();
+  EXPECT_EQ(Broken(), "F12");
+}
+
 TEST_F(PreVoteTest, RefusalsAndGrantsOfOtherTermsAreNoPreVotes) {
   ShowAs(Role::kPreCandidate, 1);
   Deliver(MessageKind::kPreVoteResponse, 2, 1, true);
   Deliver(MessageKind::kPreVoteResponse, 3, 3);
   ShowAs(Role::kCandidate, 2);
+  EXPECT_EQ(Broken(), "F12");
+}
+
+TEST_F(PreVoteTest, ARefusalOfTheTermAskedForIsNoPreVote) {
+  ShowAs(Role::kPreCandidate, 1);
+  Deliver(MessageKind::kPreVoteResponse, 2, 2, true);
+  ShowAs(Role::kCandidate, 2);
+  EXPECT_EQ(Broken(), "F12");
+}
+
+TEST_F(PreVoteTest, WhoCampaignsMayLeadAtTheEndOfTheEvent) {
+  ShowAs(Role::kPreCandidate, 1);
+  Deliver(MessageKind::kPreVoteResponse, 2, 2);
+  ShowAs(Role::kLeader, 2, 1);
+  EXPECT_EQ(Broken(), "");
+}
+
+TEST_F(PreVoteTest, AGrantedPreVoteBringsNoTerm) {
+  ShowAs(Role::kPreCandidate, 1);
+  Deliver(MessageKind::kPreVoteResponse, 2, 2);
+  ShowAs(Role::kFollower, 2);
   EXPECT_EQ(Broken(), "F12");
 }
 
@@ -144,8 +201,7 @@ TEST_F(PreVoteTest, TermRisesByAMessageOnly) {
 }
 
 TEST_F(PreVoteTest, GrantWhileTheLeaderIsHeard) {
-  Deliver(MessageKind::kHeartbeat, 2, 1);
-  ShowAs(Role::kFollower, 1, 2);
+  FollowMember2();
   now_ = now_ + Millis(500);
   Deliver(MessageKind::kPreVote, 3, 2);
   Send(MessageKind::kPreVoteResponse, 3, 2);
@@ -153,9 +209,25 @@ TEST_F(PreVoteTest, GrantWhileTheLeaderIsHeard) {
   EXPECT_EQ(Broken(), "F12");
 }
 
+TEST_F(PreVoteTest, VoteWhileTheLeaderIsHeard) {
+  FollowMember2();
+  now_ = now_ + Millis(500);
+  Deliver(MessageKind::kVote, 3, 2);
+  Send(MessageKind::kVoteResponse, 3, 2);
+  ShowAs(Role::kFollower, 2);
+  EXPECT_EQ(Broken(), "F12");
+}
+
+TEST_F(PreVoteTest, AVoteInTheLeadersOwnTermIsNotAgainstIt) {
+  FollowMember2();
+  Deliver(MessageKind::kVote, 3, 1);
+  Send(MessageKind::kVoteResponse, 3, 1);
+  Show();
+  EXPECT_EQ(Broken(), "");
+}
+
 TEST_F(PreVoteTest, GrantAfterTheLeaderWasSilent) {
-  Deliver(MessageKind::kHeartbeat, 2, 1);
-  ShowAs(Role::kFollower, 1, 2);
+  FollowMember2();
   now_ = now_ + Millis(1000);
   Deliver(MessageKind::kPreVote, 3, 2);
   Show();
@@ -167,8 +239,7 @@ TEST_F(PreVoteTest, GrantAfterTheLeaderWasSilent) {
 
 // Bytes of a stream may bring several messages in one event: each finds the member as those before it left it.
 TEST_F(PreVoteTest, GrantAfterATermThatCameInTheSameEvent) {
-  Deliver(MessageKind::kHeartbeat, 2, 1);
-  ShowAs(Role::kFollower, 1, 2);
+  FollowMember2();
   now_ = now_ + Millis(500);
   Deliver(MessageKind::kPreVoteResponse, 3, 2, true);  // of term 2, which has no leader yet
   Deliver(MessageKind::kPreVote, 3, 3);
@@ -178,8 +249,7 @@ TEST_F(PreVoteTest, GrantAfterATermThatCameInTheSameEvent) {
 }
 
 TEST_F(PreVoteTest, GrantBeforeATermThatCameInTheSameEvent) {
-  Deliver(MessageKind::kHeartbeat, 2, 1);
-  ShowAs(Role::kFollower, 1, 2);
+  FollowMember2();
   now_ = now_ + Millis(500);
   Deliver(MessageKind::kPreVote, 3, 3);
   Deliver(MessageKind::kPreVoteResponse, 3, 2, true);
@@ -198,8 +268,7 @@ TEST_F(PreVoteTest, GrantAgainstALeaderThatCameInTheSameEvent) {
 }
 
 TEST_F(PreVoteTest, AnIgnoredVoteRequestLeavesTheLeaderInPlace) {
-  Deliver(MessageKind::kHeartbeat, 2, 1);
-  ShowAs(Role::kFollower, 1, 2);
+  FollowMember2();
   now_ = now_ + Millis(500);
   Deliver(MessageKind::kVote, 3, 2);
   Deliver(MessageKind::kPreVote, 3, 3);
@@ -212,6 +281,30 @@ TEST_F(PreVoteTest, GrantThatNobodyAskedFor) {
   Send(MessageKind::kPreVoteResponse, 3, 2);
   Show();
   EXPECT_EQ(Broken(), "F12");
+}
+
+class WithoutCheckQuorumTest : public PreVoteTest {
+ protected:
+  WithoutCheckQuorumTest() : PreVoteTest(false) {}
+};
+
+TEST_F(WithoutCheckQuorumTest, NobodyIsProtected) {
+  FollowMember2();
+  Deliver(MessageKind::kPreVote, 3, 2);
+  Send(MessageKind::kPreVoteResponse, 3, 2);
+  Show();
+  EXPECT_EQ(Broken(), "");
+}
+
+TEST_F(WithoutCheckQuorumTest, ALeaderStaysWithoutContact) {
+  ShowAs(Role::kPreCandidate, 1);
+  Deliver(MessageKind::kPreVoteResponse, 2, 2);
+  ShowAs(Role::kCandidate, 2);
+  for (int i = 0; i < 40; ++i) {
+    now_ = now_ + Millis(100);
+    ShowAs(Role::kLeader, 2, 1);
+  }
+  EXPECT_EQ(Broken(), "");
 }
 
 class CheckQuorumTest : public PreVoteTest {

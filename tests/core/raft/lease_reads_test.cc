@@ -99,6 +99,27 @@ TEST(LeaseReadsTest, HeartbeatsOfReadsCarryTheRoundThatBeganBefore) {
   EXPECT_EQ(cluster.End(), sent + kLease);
 }
 
+TEST(LeaseReadsTest, AnAcknowledgementCountsForItsOwnRound) {
+  Leased cluster;
+  const Instant sent = cluster.member(1).now;
+  cluster.SendRound();
+  cluster.network().clear();
+  for (uint64_t from : {2u, 3u}) {
+    cluster.Step(From(from, 1, 1, HeartbeatResponse{.round = RoundId(static_cast<uint64_t>(sent.nanos))}));
+  }
+  EXPECT_EQ(cluster.End(), sent + kLease);
+}
+
+TEST(LeaseReadsTest, ASingleVoterHasNoLeaseBeforeItsFirstRound) {
+  RaftHarness cluster(1, LeaseOptions());
+  cluster.Elect(1);
+  const auto end = [&] { return LeaseEnd(cluster.raft(1), std::get<Leader>(cluster.raft(1).role)); };
+  EXPECT_EQ(end(), std::nullopt);
+  cluster.Advance(1, kTick);
+  cluster.FireTimer(1);
+  EXPECT_EQ(end(), cluster.member(1).now + kLease);
+}
+
 TEST(LeaseReadsTest, ARoundThatWasNeverSentIsNoRound) {
   Leased cluster;
   const auto end = cluster.End();
@@ -181,6 +202,10 @@ TEST(LeaseReadsTest, APromiseOutlivesALaterLeader) {
   Leased cluster;
   const Instant until = *cluster.raft(2).promised_until;
   cluster.Step(From(3, 2, 9, Heartbeat{}));  // of a leader that asks for no promise
+  EXPECT_EQ(cluster.raft(2).LeaderId(), MemberId(3));
+  EXPECT_EQ(cluster.raft(2).promised_until, until);
+  cluster.ForgetLeader(2, 10);
+  cluster.Step(From(3, 2, 10, Heartbeat{}));  // now it knew of no leader before
   EXPECT_EQ(cluster.raft(2).LeaderId(), MemberId(3));
   EXPECT_EQ(cluster.raft(2).promised_until, until);
 }
@@ -348,6 +373,8 @@ TEST(LeaseReadsTest, AVoterWithLeasesPromisesNothingToALeaderWithout) {
 TEST(LeaseReadsDeathTest, SettingsThatMakeLeasesUselessAreNamed) {
   EXPECT_EQ(LeaseTrouble(Millis(1000), Millis(100), kClockDriftPpmMax), "");
   EXPECT_EQ(LeaseTrouble(Millis(500), Millis(100), 0), "");
+  EXPECT_EQ(LeaseTrouble(Millis(500), LeaseBound(Millis(500), 0) - Nanos(1), 0), "");
+  EXPECT_NE(LeaseTrouble(Millis(500), LeaseBound(Millis(500), 0), 0), "");
   EXPECT_EQ(LeaseTrouble(Millis(500), Millis(100), 700'000),
             "leader leases: with an election timeout of 500000 us and a clock drift of 700000 ppm a lease lasts 88235 us, "
             "which is not longer than the heartbeat interval of 100000 us");

@@ -23,26 +23,36 @@ class BareClient final : private Http2Listener {
 
   // Sends a request and returns all that came back. `end` half-closes after the body.
   std::string Ask(std::vector<Http2Header> headers, std::string body, bool end = true) {
+    Submit(std::move(headers), std::move(body), end);
+    Pump();
+    return exchanges_.back()->text;
+  }
+
+  void Submit(std::vector<Http2Header> headers, std::string body, bool end = true) {
     exchanges_.push_back(std::make_unique<Exchange>());
     Exchange& exchange = *exchanges_.back();
     exchange.outgoing = std::move(body);
     exchange.body_ended = end;
     EXPECT_TRUE(session_.SubmitRequest(headers, exchange));
-    Pump();
-    return exchange.text;
+  }
+
+  // One turn of the server, then the bytes of both sides are delivered. False: nothing happened.
+  bool Step() {
+    std::string out;
+    EXPECT_TRUE(session_.Drain(out, 1 << 24));
+    if (!out.empty() && !raw_.ended) raw_.Write(out);
+    const bool any = world_.Step() || !out.empty();
+    EXPECT_TRUE(session_.Receive(raw_.received));
+    raw_.received.clear();
+    return any;
   }
 
   void Pump() {
-    for (bool any = true; any;) {
-      std::string out;
-      EXPECT_TRUE(session_.Drain(out, 1 << 24));
-      if (!out.empty() && !raw_.ended) raw_.Write(out);
-      any = world_.Step() || !out.empty();
-      EXPECT_TRUE(session_.Receive(raw_.received));
-      raw_.received.clear();
+    while (Step()) {
     }
   }
 
+  const std::string& last_text() const { return exchanges_.back()->text; }
   const std::string& last_body() const { return exchanges_.back()->body; }
   Http2Session& session() { return session_; }
   bool ended() const { return raw_.ended; }
@@ -141,6 +151,31 @@ TEST(GrpcFactsTest, PathsThatNameNoMethodAreUnimplementedAtOnce) {
   EXPECT_EQ(client.Ask(HeadersOf("/etcdserverpb.KV/C"), ""),
             Refusal("200", 12, "unknown method C for service etcdserverpb.KV"));
   EXPECT_TRUE(world.service.heard.empty());
+}
+
+TEST(GrpcFactsTest, DeadlineEndsACallWithinItsFirstTurnAndLater) {
+  GrpcWorld world;
+  BareClient client(world);
+  world.service.on_message = nullptr;
+  std::vector<Http2Header> headers = HeadersOf();
+  headers.push_back({"grpc-timeout", "50m"});
+  const std::string late =
+      ":status=200;content-type=application/grpc;grpc-status=4;grpc-message=context deadline exceeded;end";
+
+  client.Submit(headers, BodyOf(RangeOf("a")));
+  client.Step();  // the server has the request, and its turn goes on
+  world.clock.Advance(Millis(50));
+  client.Pump();
+  EXPECT_EQ(client.last_text(), late);
+
+  EXPECT_EQ(client.Ask(headers, BodyOf(RangeOf("a"))), "");
+  world.clock.Advance(Millis(49));
+  client.Pump();
+  EXPECT_EQ(client.last_text(), "");
+  world.clock.Advance(Millis(1));
+  client.Pump();
+  EXPECT_EQ(client.last_text(), late);
+  EXPECT_EQ(world.service.canceled, 2);
 }
 
 TEST(GrpcFactsTest, MalformedTimeoutIs400) {
