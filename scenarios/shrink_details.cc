@@ -18,18 +18,6 @@ using google::protobuf::Message;
 
 uint32_t RoundedDown(uint32_t number, uint32_t unit) { return number < unit ? number : number - number % unit; }
 
-// All laws, in a fixed order.
-std::vector<Law*> Laws(Scenario& scenario) {
-  std::vector<Law*> laws;
-  if (scenario.links().has_delay()) laws.push_back(scenario.mutable_links()->mutable_delay());
-  if (scenario.disks().has_write()) laws.push_back(scenario.mutable_disks()->mutable_write());
-  if (scenario.disks().has_sync()) laws.push_back(scenario.mutable_disks()->mutable_sync());
-  for (Episode& episode : *scenario.mutable_episodes()) {
-    if (episode.has_slow()) laws.push_back(episode.mutable_slow()->mutable_delay());
-  }
-  return laws;
-}
-
 bool IsConstant(const Law& law) { return law.kind() == Law::UNIFORM && law.min_us() == law.max_us(); }
 
 // Absent and empty mean the same.

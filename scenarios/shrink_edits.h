@@ -31,6 +31,8 @@ void RemoveOperations(Scenario& scenario, const std::set<uint32_t>& ids);
 
 // The lists of members that a fault names.
 std::vector<MemberNumbers*> MemberLists(Episode& episode);
+// The laws of all that takes time, in a fixed order.
+std::vector<Law*> Laws(Scenario& scenario);
 // Keeps members 1 to `members`, and of the faults, clocks and losses what they leave.
 void KeepMembers(Scenario& scenario, uint32_t members);
 // Gives every member the number that `numbers` has for it. Requires: a permutation of all members.

@@ -32,51 +32,38 @@ std::vector<ShrinkEdit> Reseeded(const std::vector<ShrinkEdit>& edits, uint64_t 
 // ones, decides who leads first. Only at first, because clocks decide much else.
 constexpr int32_t kStrongDriftPpm = 400'000;
 
-void AddDrift(Scenario& scenario, uint32_t member, int32_t ppm, uint32_t for_ms) {
+constexpr uint32_t kOftenPpm = 300'000;
+constexpr int32_t kDriftFactor = 4;
+
+uint32_t Often(uint32_t ppm) { return ppm == 0 ? 0 : std::max(ppm, kOftenPpm); }
+
+Episode& AddEpisode(Scenario& scenario) {
   uint32_t id = 0;
   for (const Episode& episode : scenario.episodes()) id = std::max(id, episode.id());
   Episode& episode = *scenario.add_episodes();
   episode.set_id(id + 1);
+  return episode;
+}
+
+void AddDrift(Scenario& scenario, uint32_t member, int32_t ppm, uint32_t for_ms) {
+  Episode& episode = AddEpisode(scenario);
   episode.set_for_ms(for_ms);
   episode.mutable_drift()->set_member(member);
   episode.mutable_drift()->set_drift_ppm(ppm);
 }
 
-// One client writes a key, another reads it, again and again. Reads are dense. Where writes are, a member that is slow never
-// has all of them: some failures take that, others the contrary.
-constexpr std::array<uint32_t, 2> kWritesEveryMs = {200, 20};
-constexpr uint32_t kReadsEveryMs = 20;
-constexpr int kFewLines = 8;  // of operations: as easy to read as a steady load
-
-Operation& AddSteady(Scenario& scenario, uint32_t id, uint32_t client, uint32_t every_ms) {
-  constexpr uint32_t kCallsMax = 5'000;
-  Operation& operation = *scenario.add_operations();
-  operation.set_id(id);
-  operation.set_client(client);
-  operation.set_every_ms(every_ms);
-  operation.set_times(std::clamp(scenario.chaos_ms() / every_ms, 1u, kCallsMax));
-  return operation;
-}
-
-void SetSteadyLoad(Scenario& scenario, uint32_t writes_every_ms) {
-  scenario.clear_operations();
-  scenario.set_clients(std::max(scenario.clients(), 2u));
-  Operation& writes = AddSteady(scenario, 1, 1, writes_every_ms);
-  writes.mutable_put()->set_key("k0");
-  const uint32_t next_id = writes.id() + writes.times();
-  AddSteady(scenario, next_id, 2, kReadsEveryMs).mutable_range()->set_key("k0");
-}
-
-// Every client writes, all at the same time: some failures take many that wait together.
-void SetSteadyWrites(Scenario& scenario) {
-  const uint32_t every_ms = kWritesEveryMs[0];
-  scenario.clear_operations();
-  uint32_t id = 1;
-  for (uint32_t client = 1; client <= std::max(1u, scenario.clients()); ++client) {
-    Operation& writes = AddSteady(scenario, id, client, every_ms);
-    writes.mutable_put()->set_key("k0");
-    id += writes.times();
-  }
+// Once somebody leads, `leader` does, and the rest of the plan waits for that.
+void AddTransfer(Scenario& scenario, uint32_t leader, uint32_t timeout_ms) {
+  const uint32_t at_ms = 3 * timeout_ms;
+  uint32_t first_ms = scenario.chaos_ms();
+  for (const Episode& episode : scenario.episodes()) first_ms = std::min(first_ms, episode.at_ms());
+  const uint32_t later_ms = at_ms + timeout_ms - std::min(first_ms, at_ms + timeout_ms);
+  for (Episode& episode : *scenario.mutable_episodes()) episode.set_at_ms(episode.at_ms() + later_ms);
+  for (Operation& operation : *scenario.mutable_operations()) operation.set_at_ms(operation.at_ms() + later_ms);
+  scenario.set_chaos_ms(scenario.chaos_ms() + later_ms);
+  Episode& episode = AddEpisode(scenario);
+  episode.set_at_ms(at_ms);
+  episode.mutable_transfer()->add_to(leader);
 }
 
 }  // namespace
@@ -146,60 +133,15 @@ Edits LastPart(const Scenario& scenario, uint32_t level) {
   return edits;
 }
 
-// The last part under a load that has a call at every moment. A failure that takes a call at the right moment of it needs
-// no luck then, whatever else happens at other times; and hundreds of single calls, of which each that goes moves all that
-// come after it, become two lines.
-Edits LastPartOfSteadyLoad(const Scenario& scenario, uint32_t level) {
-  Edits edits;
-  if (scenario.operations_size() <= kFewLines) return edits;
-  for (const ShrinkEdit& last_part : LastPart(scenario, level)) {
-    for (const uint32_t every_ms : kWritesEveryMs) {
-      edits.push_back([last_part, every_ms](Scenario& candidate) {
-        const uint32_t before = candidate.chaos_ms();
-        last_part(candidate);
-        if (candidate.chaos_ms() != before) SetSteadyLoad(candidate, every_ms);
-      });
-    }
-  }
-  return edits;
-}
-
-Edits SteadyLoad(const Scenario& scenario, uint32_t) {
-  Edits edits;
-  if (scenario.operations_size() <= kFewLines) return edits;
-  for (const uint32_t every_ms : kWritesEveryMs) {
-    edits.push_back([every_ms](Scenario& candidate) {
-      if (candidate.operations_size() > kFewLines) SetSteadyLoad(candidate, every_ms);
-    });
-  }
-  edits.push_back([](Scenario& candidate) {
-    if (static_cast<uint32_t>(candidate.operations_size()) > std::max(1u, candidate.clients())) SetSteadyWrites(candidate);
-  });
-  return edits;
-}
-
-// A steady load in the place of a few calls that come at the right moment by luck, whoever leads or if a certain member
-// does.
-Edits SteadyAgain(const Scenario& scenario, uint32_t level) {
-  Edits edits;
-  if (scenario.operations_size() == 0 || scenario.operations_size() > kFewLines) return edits;
-  Edits leads = FirstLeader(scenario, level);
-  leads.insert(leads.begin(), [](Scenario&) {});
-  for (const ShrinkEdit& lead : leads) {
-    for (const uint32_t every_ms : kWritesEveryMs) {
-      edits.push_back([lead, every_ms](Scenario& candidate) {
-        lead(candidate);
-        SetSteadyLoad(candidate, every_ms);
-      });
-    }
-  }
-  return edits;
-}
-
+// By a transfer before everything else, or by the clocks.
 Edits FirstLeader(const Scenario& scenario, uint32_t) {
   Edits edits;
   const uint32_t members = MembersOf(scenario);
-  const uint32_t first_ms = ElectionTimeoutMs(scenario) * 3 / 2;
+  const uint32_t timeout_ms = ElectionTimeoutMs(scenario);
+  for (uint32_t leader = 1; leader <= members; ++leader) {
+    edits.push_back([leader, timeout_ms](Scenario& candidate) { AddTransfer(candidate, leader, timeout_ms); });
+  }
+  const uint32_t first_ms = timeout_ms * 3 / 2;
   for (const bool others_slow : {false, true}) {
     for (uint32_t leader = 1; leader <= members; ++leader) {
       edits.push_back([leader, members, others_slow, first_ms](Scenario& candidate) {
@@ -298,6 +240,50 @@ Edits Again(const Scenario& scenario, uint32_t) {
       }
       candidate.set_chaos_ms(candidate.chaos_ms() + (times - 1) * period);
     });
+  }
+  return edits;
+}
+
+// What happens with some chance, happens often; clocks that drift, drift further. Each alone, then all.
+Edits StrongerChances(const Scenario&, uint32_t) {
+  const ShrinkEdit losses = [](Scenario& candidate) {
+    if (candidate.links().loss_ppm() != 0) candidate.mutable_links()->set_loss_ppm(Often(candidate.links().loss_ppm()));
+  };
+  const ShrinkEdit duplicates = [](Scenario& candidate) {
+    if (candidate.links().duplicate_ppm() != 0) candidate.mutable_links()->set_duplicate_ppm(Often(candidate.links().duplicate_ppm()));
+  };
+  const ShrinkEdit slow_calls = [](Scenario& candidate) {
+    for (Law* law : Laws(candidate)) {
+      if (law->kind() == Law::BIMODAL) law->set_slow_ppm(Often(law->slow_ppm()));
+    }
+  };
+  const ShrinkEdit drifts = [](Scenario& candidate) {
+    for (ClockSetting& clock : *candidate.mutable_clocks()) {
+      clock.set_drift_ppm(std::clamp(clock.drift_ppm() * kDriftFactor, -kStrongDriftPpm, kStrongDriftPpm));
+    }
+  };
+  return {losses, duplicates, slow_calls, drifts, [=](Scenario& candidate) {
+            for (const ShrinkEdit& edit : {losses, duplicates, slow_calls, drifts}) edit(candidate);
+          }};
+}
+
+// What takes time takes longer: a moment between two steps becomes a span that something else falls into. Each law
+// alone, then all.
+Edits SlowerLaws(const Scenario& scenario, uint32_t) {
+  Scenario copy = scenario;
+  const size_t count = Laws(copy).size();
+  Edits edits;
+  for (const uint64_t factor : {4u, 16u}) {
+    for (size_t which = 0; which <= count; ++which) {
+      edits.push_back([=](Scenario& candidate) {
+        const std::vector<Law*> laws = Laws(candidate);
+        for (size_t i = 0; i < laws.size(); ++i) {
+          if (which != i && which != count) continue;
+          laws[i]->set_min_us(laws[i]->min_us() * factor);
+          laws[i]->set_max_us(laws[i]->max_us() * factor);
+        }
+      });
+    }
   }
   return edits;
 }

@@ -22,6 +22,7 @@ ShrinkPasses MakeShrinkPasses() {
       {"a steady load", 1, SteadyLoad},
       {"episodes", kListLevels, Episodes},
       {"operations", kListLevels, Operations},
+      {"repeats", kRepeatsLevels, Repeats},
       {"the beginning", 1, Start},
       {"repetitions", 1, Repetitions},
       {"turns of operations", kTurnLevels, Turns},
@@ -51,8 +52,11 @@ ShrinkPasses MakeShrinkPasses() {
       Reseeded(ShrinkPass{"clients", 1, Clients}, kSecondSeeds),
       Reseeded(ShrinkPass{"settings", 1, Settings}, kSecondSeeds),
       Reseeded(ShrinkPass{"constant latencies", 1, Constants}, kSecondSeeds),
+      Reseeded(ShrinkPass{"losses and drifts", 1, Losses}, kSecondSeeds),
   };
   passes.hardenings = {
+      {"stronger chances", 1, StrongerChances},
+      {"slower laws", 1, SlowerLaws},
       {"a steady load again", 1, SteadyAgain},
       {"who leads first", 1, FirstLeader},
       {"more time", 1, Slower},
@@ -60,6 +64,8 @@ ShrinkPasses MakeShrinkPasses() {
       {"drifts", 1, StrongDrifts},
       {"wider faults", 1, WiderFaults},
       {"all of it again", 1, Again},
+      Reseeded(ShrinkPass{"stronger chances", 1, StrongerChances}, kHardeningSeeds),
+      Reseeded(ShrinkPass{"slower laws", 1, SlowerLaws}, kHardeningSeeds),
       Reseeded(ShrinkPass{"a steady load again", 1, SteadyAgain}, kHardeningSeeds),
       Reseeded(ShrinkPass{"who leads first", 1, FirstLeader}, kHardeningSeeds),
       Reseeded(ShrinkPass{"more time", 1, Slower}, kHardeningSeeds),
