@@ -168,7 +168,7 @@ Edits SteadyLoad(const Scenario& scenario, uint32_t) {
     });
   };
   for (const uint32_t every_ms : kWritesEveryMs) {
-    if (scenario.operations_size() > kFewLines) add(2, [every_ms](Scenario& candidate) { SetSteadyLoad(candidate, every_ms); });
+    add(2, [every_ms](Scenario& candidate) { SetSteadyLoad(candidate, every_ms); });
   }
   for (uint32_t clients = 2; clients < 2 * ClientsOf(scenario); clients *= 2) {
     const uint32_t crowd = std::min(clients, ClientsOf(scenario));

@@ -37,6 +37,11 @@ constexpr int32_t kDriftFactor = 4;
 
 uint32_t Often(uint32_t ppm) { return ppm == 0 ? 0 : std::max(ppm, kOftenPpm); }
 
+void ScaleLaw(Law& law, uint64_t factor) {
+  law.set_min_us(law.min_us() * factor);
+  law.set_max_us(law.max_us() * factor);
+}
+
 Episode& AddEpisode(Scenario& scenario) {
   uint32_t id = 0;
   for (const Episode& episode : scenario.episodes()) id = std::max(id, episode.id());
@@ -64,6 +69,43 @@ void AddTransfer(Scenario& scenario, uint32_t leader, uint32_t timeout_ms) {
   Episode& episode = AddEpisode(scenario);
   episode.set_at_ms(at_ms);
   episode.mutable_transfer()->add_to(leader);
+}
+
+// Every member's number becomes that of one `by` places further.
+void TurnMembers(Scenario& scenario, uint32_t by) {
+  const uint32_t members = MembersOf(scenario);
+  std::map<uint32_t, uint32_t> numbers;
+  for (uint32_t member = 1; member <= members; ++member) numbers[member] = (member - 1 + by) % members + 1;
+  RenumberMembers(scenario, numbers);
+}
+
+// The plan `times` times in all; `turning`: each time its faults hit the next members.
+void Repeat(Scenario& scenario, uint32_t times, bool turning) {
+  const uint32_t period = scenario.chaos_ms() + 3 * ElectionTimeoutMs(scenario);
+  const auto calls = [](const Operation& operation) { return std::max(1u, operation.times()); };  // an id for each
+  Scenario once = scenario;
+  uint32_t operation_id = 0;
+  for (const Operation& operation : once.operations()) {
+    operation_id = std::max(operation_id, operation.id() + calls(operation) - 1);
+  }
+  for (uint32_t time = 1; time < times; ++time) {
+    if (turning) TurnMembers(once, 1);
+    for (const Episode& episode : once.episodes()) {
+      Episode again = episode;
+      again.set_at_ms(episode.at_ms() + time * period);
+      Episode& added = AddEpisode(scenario);
+      again.set_id(added.id());
+      added = again;
+    }
+    for (const Operation& operation : once.operations()) {
+      Operation& again = *scenario.add_operations();
+      again = operation;
+      again.set_id(operation_id + 1);
+      again.set_at_ms(operation.at_ms() + time * period);
+      operation_id += calls(operation);
+    }
+  }
+  scenario.set_chaos_ms(scenario.chaos_ms() + (times - 1) * period);
 }
 
 }  // namespace
@@ -123,9 +165,7 @@ Edits LastPart(const Scenario& scenario, uint32_t level) {
           episode.set_at_ms(from);
         }
         MoveEarlier(candidate, from, from - lead);
-        std::map<uint32_t, uint32_t> numbers;
-        for (uint32_t member = 1; member <= members; ++member) numbers[member] = (member - 1 + turn) % members + 1;
-        RenumberMembers(candidate, numbers);
+        TurnMembers(candidate, turn);
         candidate.set_seed(candidate.seed() + more);
       });
     }
@@ -209,37 +249,13 @@ Edits WiderFaults(const Scenario& scenario, uint32_t) {
 }
 
 // All that is planned happens again and again, with time to recover between: what takes luck once may take none in many
-// tries.
-Edits Again(const Scenario& scenario, uint32_t) {
+// tries. Or each time to the next members, so that it hits whoever leads.
+Edits Again(const Scenario&, uint32_t) {
   Edits edits;
-  const uint32_t period = scenario.chaos_ms() + 3 * ElectionTimeoutMs(scenario);
-  for (const uint32_t times : {2u, 4u, 8u}) {
-    edits.push_back([times, period](Scenario& candidate) {
-      const Scenario once = candidate;
-      uint32_t episode_id = 0;
-      uint32_t operation_id = 0;
-      for (const Episode& episode : once.episodes()) episode_id = std::max(episode_id, episode.id());
-      const auto calls = [](const Operation& operation) { return std::max(1u, operation.times()); };  // an id for each
-      for (const Operation& operation : once.operations()) {
-        operation_id = std::max(operation_id, operation.id() + calls(operation) - 1);
-      }
-      for (uint32_t time = 1; time < times; ++time) {
-        for (const Episode& episode : once.episodes()) {
-          Episode& again = *candidate.add_episodes();
-          again = episode;
-          again.set_id(++episode_id);
-          again.set_at_ms(episode.at_ms() + time * period);
-        }
-        for (const Operation& operation : once.operations()) {
-          Operation& again = *candidate.add_operations();
-          again = operation;
-          again.set_id(operation_id + 1);
-          again.set_at_ms(operation.at_ms() + time * period);
-          operation_id += calls(operation);
-        }
-      }
-      candidate.set_chaos_ms(candidate.chaos_ms() + (times - 1) * period);
-    });
+  for (const bool turning : {false, true}) {
+    for (const uint32_t times : {2u, 4u, 8u}) {
+      edits.push_back([times, turning](Scenario& candidate) { Repeat(candidate, times, turning); });
+    }
   }
   return edits;
 }
@@ -278,11 +294,37 @@ Edits SlowerLaws(const Scenario& scenario, uint32_t) {
       edits.push_back([=](Scenario& candidate) {
         const std::vector<Law*> laws = Laws(candidate);
         for (size_t i = 0; i < laws.size(); ++i) {
-          if (which != i && which != count) continue;
-          laws[i]->set_min_us(laws[i]->min_us() * factor);
-          laws[i]->set_max_us(laws[i]->max_us() * factor);
+          if (which == i || which == count) ScaleLaw(*laws[i], factor);
         }
       });
+    }
+  }
+  return edits;
+}
+
+// Several of these at once, where no one of them helps alone: whom it hits, how often, how long steps and faults take,
+// and chances are each a part of the luck. What was not needed, reductions take away again.
+Edits Harder(const Scenario& scenario, uint32_t level) {
+  const uint32_t timeout_ms = ElectionTimeoutMs(scenario);
+  const ShrinkEdit strong = StrongerChances(scenario, level).back();
+  Edits whom = {[](Scenario&) {}};
+  for (const uint32_t times : {8u, 4u}) whom.push_back([times](Scenario& candidate) { Repeat(candidate, times, true); });
+  for (uint32_t leader = 1; leader <= MembersOf(scenario); ++leader) {
+    whom.push_back([leader, timeout_ms](Scenario& candidate) { AddTransfer(candidate, leader, timeout_ms); });
+  }
+  Edits edits;
+  for (const uint64_t slow : {1u, 4u, 16u}) {
+    for (const uint32_t longer : {1u, 2u}) {
+      for (const bool stronger : {true, false}) {
+        for (const ShrinkEdit& hits : whom) {
+          edits.push_back([=](Scenario& candidate) {
+            for (Law* law : Laws(candidate)) ScaleLaw(*law, slow);
+            for (Episode& episode : *candidate.mutable_episodes()) episode.set_for_ms(episode.for_ms() * longer);
+            if (stronger) strong(candidate);
+            hits(candidate);
+          });
+        }
+      }
     }
   }
   return edits;

@@ -25,6 +25,7 @@ Edits Gaps(const Scenario& scenario, uint32_t level);
 Edits Lengths(const Scenario& scenario, uint32_t level);
 
 // shrink_details.cc: settings, numbers, and the parts of calls.
+inline constexpr uint32_t kRepetitionsLevels = 2;
 inline constexpr uint32_t kRoundingLevels = 3;
 inline constexpr uint32_t kValueLevels = 4;
 Edits Expected(const Scenario& scenario, uint32_t level);
@@ -58,6 +59,7 @@ Edits Again(const Scenario& scenario, uint32_t level);
 Edits StrongDrifts(const Scenario& scenario, uint32_t level);
 Edits StrongerChances(const Scenario& scenario, uint32_t level);
 Edits SlowerLaws(const Scenario& scenario, uint32_t level);
+Edits Harder(const Scenario& scenario, uint32_t level);
 Edits Slower(const Scenario& scenario, uint32_t level);
 Edits LongerFaults(const Scenario& scenario, uint32_t level);
 

@@ -24,7 +24,7 @@ ShrinkPasses MakeShrinkPasses() {
       {"operations", kListLevels, Operations},
       {"repeats", kRepeatsLevels, Repeats},
       {"the beginning", 1, Start},
-      {"repetitions", 1, Repetitions},
+      {"repetitions", kRepetitionsLevels, Repetitions},
       {"turns of operations", kTurnLevels, Turns},
       {"members", 1, Members},
       {"lost members", 1, LostMembers},
@@ -39,13 +39,11 @@ ShrinkPasses MakeShrinkPasses() {
       {"lengths of faults", 1, Lengths},
       {"options of calls", 2, CallFields},
       {"reads of one key", 1, OneKey},
-      {"round numbers", kRoundingLevels, Rounding},
   };
   passes.second_chances = {
+      {"round numbers", kRoundingLevels, Rounding},
       Reseeded(ShrinkPass{"members that faults name", 1, NamedMembers}, kSecondSeeds),
       Reseeded(ShrinkPass{"fault families", 1, Families}, kSecondSeeds),
-      Reseeded(ShrinkPass{"the end", 1, End}, kSecondSeeds),
-      Reseeded(ShrinkPass{"the beginning", 1, Start}, kSecondSeeds),
       Reseeded(ShrinkPass{"episodes", kListLevels, Episodes}, kSecondSeeds),
       Reseeded(ShrinkPass{"turns of operations", kTurnLevels, Turns}, kSecondSeeds),
       Reseeded(ShrinkPass{"operations", kListLevels, Operations}, kSecondSeeds),
@@ -63,6 +61,7 @@ ShrinkPasses MakeShrinkPasses() {
       {"longer faults", 1, LongerFaults},
       {"drifts", 1, StrongDrifts},
       {"wider faults", 1, WiderFaults},
+      {"several of these", 1, Harder},
       {"all of it again", 1, Again},
       Reseeded(ShrinkPass{"stronger chances", 1, StrongerChances}, kHardeningSeeds),
       Reseeded(ShrinkPass{"slower laws", 1, SlowerLaws}, kHardeningSeeds),
@@ -72,6 +71,7 @@ ShrinkPasses MakeShrinkPasses() {
       Reseeded(ShrinkPass{"longer faults", 1, LongerFaults}, kHardeningSeeds),
       Reseeded(ShrinkPass{"drifts", 1, StrongDrifts}, kHardeningSeeds),
       Reseeded(ShrinkPass{"wider faults", 1, WiderFaults}, kHardeningSeeds),
+      Reseeded(ShrinkPass{"several of these", 1, Harder}, kSecondSeeds),
       Reseeded(ShrinkPass{"all of it again", 1, Again}, kHardeningSeeds),
   };
   return passes;
