@@ -17,6 +17,8 @@ using Edits = std::vector<ShrinkEdit>;
 
 // Above it the parts of single operations are not yet worth a run.
 inline constexpr int kOperationsToEditMax = 60;
+// So many lines of operations are as easy to read as a steady load.
+inline constexpr int kFewLines = 8;
 
 template <class List, class Gone>
 void RemoveIf(List& list, Gone gone) {

@@ -14,7 +14,6 @@ namespace {
 // has all of them: some failures take that, others the contrary.
 constexpr std::array<uint32_t, 2> kWritesEveryMs = {200, 20};
 constexpr uint32_t kReadsEveryMs = 20;
-constexpr int kFewLines = 8;  // of operations: as easy to read as a steady load
 constexpr uint32_t kCallsMax = 5'000;  // of one operation
 
 uint32_t ClientsOf(const Scenario& scenario) { return std::max(1u, scenario.clients()); }

@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "scenarios/scenario_text.h"
 #include "scenarios/shrink_edits.h"
 
 namespace detcd::scenario {
@@ -108,6 +109,18 @@ void Repeat(Scenario& scenario, uint32_t times, bool turning) {
   scenario.set_chaos_ms(scenario.chaos_ms() + (times - 1) * period);
 }
 
+// How often its faults may come in all, so that it is still read at a glance.
+uint32_t TimesThatStaySmall(const Scenario& scenario) {
+  constexpr uint64_t kTimesMax = 8;
+  const ScenarioSize size = SizeOf(scenario);
+  const auto episodes = static_cast<uint64_t>(scenario.episodes_size());
+  const uint64_t other_lines = size.fault_lines - episodes;
+  if (episodes == 0 || other_lines >= kSmallFaultLines) return 1;
+  uint64_t times = std::min(kTimesMax, (kSmallFaultLines - other_lines) / episodes);
+  if (size.operations > 0) times = std::min(times, kSmallOperations / 2 / size.operations);
+  return static_cast<uint32_t>(times);
+}
+
 }  // namespace
 
 ShrinkPass Reseeded(const ShrinkPass& pass, uint64_t seeds) {
@@ -151,7 +164,7 @@ Edits LastPart(const Scenario& scenario, uint32_t level) {
   const uint32_t lead = kElections * ElectionTimeoutMs(scenario);
   const uint32_t part = chaos / (kParts >> level);
   const uint32_t from = chaos - part;
-  if (from <= lead) return edits;
+  if (from <= lead || scenario.operations_size() <= kFewLines) return edits;
   const uint32_t members = MembersOf(scenario);
   for (uint64_t more = 0; more < (kParts >> level); ++more) {
     for (uint32_t turn = 0; turn < members; ++turn) {
@@ -308,7 +321,10 @@ Edits Harder(const Scenario& scenario, uint32_t level) {
   const uint32_t timeout_ms = ElectionTimeoutMs(scenario);
   const ShrinkEdit strong = StrongerChances(scenario, level).back();
   Edits whom = {[](Scenario&) {}};
-  for (const uint32_t times : {8u, 4u}) whom.push_back([times](Scenario& candidate) { Repeat(candidate, times, true); });
+  const uint32_t most = TimesThatStaySmall(scenario);
+  for (const uint32_t times : {most, most / 2}) {
+    if (times > 1) whom.push_back([times](Scenario& candidate) { Repeat(candidate, times, true); });
+  }
   for (uint32_t leader = 1; leader <= MembersOf(scenario); ++leader) {
     whom.push_back([leader, timeout_ms](Scenario& candidate) { AddTransfer(candidate, leader, timeout_ms); });
   }
