@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <array>
+#include <iterator>
 #include <map>
+#include <set>
+#include <string>
 #include <utility>
 
 #include "scenarios/shrink_edits.h"
@@ -102,30 +105,38 @@ std::vector<Fold> Folds(const Scenario& scenario, bool apart) {
   return folds;
 }
 
-// One operation in the place of the first of `fold`, with as many calls, `factor` times: from its time until the last's.
+// One operation in the place of the first of `fold`, with `factor` times as many calls: from its time until the last's, or
+// until something else that the client does.
 void ApplyFold(Scenario& scenario, const Fold& fold, uint32_t factor) {
   std::set<uint32_t> gone(fold.ids.begin(), fold.ids.end());
   uint32_t calls = 0;
   uint32_t last_ms = 0;
+  uint32_t end_ms = scenario.chaos_ms();
   std::string key;
+  size_t found = 0;
   Operation* first = nullptr;
   for (Operation& operation : *scenario.mutable_operations()) {
-    if (!gone.contains(operation.id())) continue;
+    if (!gone.contains(operation.id())) {
+      if (first != nullptr && operation.client() == first->client()) end_ms = std::min(end_ms, operation.at_ms());
+      continue;
+    }
     if (first == nullptr) first = &operation;
+    ++found;
     calls += CallsOf(operation);
     last_ms = std::max(last_ms, operation.at_ms() + (CallsOf(operation) - 1) * operation.every_ms());
     if (!key.empty()) continue;
     if (operation.has_put()) key = operation.put().key();
     if (operation.has_range() && operation.range().range_end().empty()) key = operation.range().key();
   }
-  if (first == nullptr || gone.size() < 2) return;
+  if (found < 2) return;  // it would be no line less
   calls = std::min(calls * factor, kCallsMax);
   Operation folded;
   folded.set_id(NextId(scenario));
   folded.set_client(first->client());
   folded.set_at_ms(first->at_ms());
   folded.set_times(calls);
-  folded.set_every_ms((std::max(last_ms, first->at_ms()) - first->at_ms()) / std::max(1u, calls - 1));
+  last_ms = std::max(first->at_ms(), std::min(last_ms, end_ms));
+  folded.set_every_ms((last_ms - first->at_ms()) / (calls - 1));
   if (key.empty()) key = "k0";
   if (fold.kind == CallKind::kRead) {
     folded.mutable_range()->set_key(key);

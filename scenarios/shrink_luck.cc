@@ -159,12 +159,14 @@ Edits NamedMembers(const Scenario& scenario, uint32_t) {
 Edits LastPart(const Scenario& scenario, uint32_t level) {
   constexpr uint32_t kElections = 3;  // in election timeouts, until somebody has been elected
   constexpr uint32_t kParts = 16;
+  constexpr uint32_t kLongLeads = 10;
   Edits edits;
   const uint32_t chaos = scenario.chaos_ms();
   const uint32_t lead = kElections * ElectionTimeoutMs(scenario);
   const uint32_t part = chaos / (kParts >> level);
   const uint32_t from = chaos - part;
-  if (from <= lead || scenario.operations_size() <= kFewLines) return edits;
+  const bool short_one = chaos <= kLongLeads * lead && scenario.operations_size() <= kFewLines;
+  if (from <= lead || short_one) return edits;
   const uint32_t members = MembersOf(scenario);
   for (uint64_t more = 0; more < (kParts >> level); ++more) {
     for (uint32_t turn = 0; turn < members; ++turn) {
