@@ -24,27 +24,43 @@ class Shrinking {
   ShrinkResult Go() {
     bool minimal = Reduce();
     strict_ = true;
-    while (minimal && Others() < kOtherSeedsWanted && Round(passes_.hardenings, true)) minimal = Reduce();
+    std::set<Place> asleep;
+    while (minimal && Others() < kOtherSeedsWanted && Round(passes_.hardenings, true, asleep)) {
+      minimal = Reduce();
+      asleep.clear();
+    }
     return {.best = best_, .progress = progress_, .costs = std::move(costs_), .minimal = minimal};
   }
 
  private:
   bool MayGoOn() const { return progress_.runs < options_.runs_max && !judge_.Interrupted(); }
 
+  using Place = std::pair<size_t, uint32_t>;  // a pass and a level of it
+
   // Whether no reduction is left; false: the bound ended it.
   bool Reduce() {
+    std::set<Place> asleep;
     while (MayGoOn()) {
-      if (!Round(passes_.reductions, false) && !Round(passes_.second_chances, false)) return MayGoOn();
+      const bool all = asleep.empty();
+      if (Round(passes_.reductions, false, asleep)) continue;
+      asleep.clear();
+      if (all && !Round(passes_.second_chances, false, asleep)) return MayGoOn();
+      asleep.clear();
     }
     return false;
   }
 
-  // Whether anything was taken. `rise`: only what fails under more other seeds is.
-  bool Round(const std::vector<ShrinkPass>& passes, bool rise) {
+  // Whether anything was taken. `rise`: only what fails under more other seeds is. What takes nothing falls asleep.
+  bool Round(const std::vector<ShrinkPass>& passes, bool rise, std::set<Place>& asleep) {
     const uint64_t before = progress_.changes;
-    for (const ShrinkPass& pass : passes) {
-      progress_.pass = pass.name;
-      for (uint32_t level = 0; level < pass.levels && MayGoOn(); ++level) Level(pass.edits(best_, level), rise);
+    for (size_t i = 0; i < passes.size(); ++i) {
+      progress_.pass = passes[i].name;
+      for (uint32_t level = 0; level < passes[i].levels && MayGoOn(); ++level) {
+        const uint64_t before_level = progress_.changes;
+        if (asleep.contains({i, level})) continue;
+        Level(passes[i].edits(best_, level), rise);
+        if (progress_.changes == before_level) asleep.insert({i, level});
+      }
     }
     return progress_.changes != before;
   }

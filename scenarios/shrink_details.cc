@@ -18,18 +18,6 @@ using google::protobuf::Message;
 
 uint32_t RoundedDown(uint32_t number, uint32_t unit) { return number < unit ? number : number - number % unit; }
 
-// All laws, in a fixed order.
-std::vector<Law*> Laws(Scenario& scenario) {
-  std::vector<Law*> laws;
-  if (scenario.links().has_delay()) laws.push_back(scenario.mutable_links()->mutable_delay());
-  if (scenario.disks().has_write()) laws.push_back(scenario.mutable_disks()->mutable_write());
-  if (scenario.disks().has_sync()) laws.push_back(scenario.mutable_disks()->mutable_sync());
-  for (Episode& episode : *scenario.mutable_episodes()) {
-    if (episode.has_slow()) laws.push_back(episode.mutable_slow()->mutable_delay());
-  }
-  return laws;
-}
-
 bool IsConstant(const Law& law) { return law.kind() == Law::UNIFORM && law.min_us() == law.max_us(); }
 
 // Absent and empty mean the same.
@@ -94,8 +82,9 @@ Edits Expected(const Scenario& scenario, uint32_t) {
   return edits;
 }
 
-// Repeated operations: once, a quarter, half and three quarters as often, of which the last or the first; half as dense.
-Edits Repetitions(const Scenario& scenario, uint32_t) {
+// Repeated operations: once, a quarter or half as often; then three quarters, each time the last or the first of them, or
+// half as dense.
+Edits Repetitions(const Scenario& scenario, uint32_t level) {
   Edits edits;
   const auto change = [&](uint32_t id, uint32_t times, auto to) {
     edits.push_back([=](Scenario& candidate) {
@@ -107,11 +96,14 @@ Edits Repetitions(const Scenario& scenario, uint32_t) {
   for (const Operation& operation : scenario.operations()) {
     const uint32_t times = operation.times();
     if (times < 2) continue;
-    for (const uint32_t kept : {1u, times / 4, times / 2, times - std::max(1u, times / 4)}) {
+    const std::vector<uint32_t> parts = level == 0 ? std::vector<uint32_t>{1, times / 4, times / 2}
+                                                   : std::vector<uint32_t>{times - std::max(1u, times / 4)};
+    for (const uint32_t kept : parts) {
       if (kept == 0 || kept == times) continue;
       change(operation.id(), times, [kept](Operation& changed) { KeepLastCalls(changed, kept); });
       change(operation.id(), times, [kept](Operation& changed) { KeepFirstCalls(changed, kept); });
     }
+    if (level == 0) continue;
     change(operation.id(), times, [](Operation& changed) {
       changed.set_every_ms(changed.every_ms() * 2);
       KeepFirstCalls(changed, changed.times() / 2);

@@ -53,6 +53,17 @@ std::vector<MemberNumbers*> MemberLists(Episode& episode) {
   return {};
 }
 
+std::vector<Law*> Laws(Scenario& scenario) {
+  std::vector<Law*> laws;
+  if (scenario.links().has_delay()) laws.push_back(scenario.mutable_links()->mutable_delay());
+  if (scenario.disks().has_write()) laws.push_back(scenario.mutable_disks()->mutable_write());
+  if (scenario.disks().has_sync()) laws.push_back(scenario.mutable_disks()->mutable_sync());
+  for (Episode& episode : *scenario.mutable_episodes()) {
+    if (episode.has_slow()) laws.push_back(episode.mutable_slow()->mutable_delay());
+  }
+  return laws;
+}
+
 void KeepMembers(Scenario& scenario, uint32_t members) {
   scenario.set_members(members);
   RemoveIf(*scenario.mutable_clocks(), [&](const ClockSetting& clock) { return clock.member() > members; });

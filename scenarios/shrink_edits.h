@@ -17,6 +17,8 @@ using Edits = std::vector<ShrinkEdit>;
 
 // Above it the parts of single operations are not yet worth a run.
 inline constexpr int kOperationsToEditMax = 60;
+// So many lines of operations are as easy to read as a steady load.
+inline constexpr int kFewLines = 8;
 
 template <class List, class Gone>
 void RemoveIf(List& list, Gone gone) {
@@ -31,6 +33,8 @@ void RemoveOperations(Scenario& scenario, const std::set<uint32_t>& ids);
 
 // The lists of members that a fault names.
 std::vector<MemberNumbers*> MemberLists(Episode& episode);
+// The laws of all that takes time, in a fixed order.
+std::vector<Law*> Laws(Scenario& scenario);
 // Keeps members 1 to `members`, and of the faults, clocks and losses what they leave.
 void KeepMembers(Scenario& scenario, uint32_t members);
 // Gives every member the number that `numbers` has for it. Requires: a permutation of all members.

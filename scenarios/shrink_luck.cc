@@ -6,6 +6,7 @@
 #include <set>
 #include <string>
 
+#include "scenarios/scenario_text.h"
 #include "scenarios/shrink_edits.h"
 
 namespace detcd::scenario {
@@ -32,51 +33,92 @@ std::vector<ShrinkEdit> Reseeded(const std::vector<ShrinkEdit>& edits, uint64_t 
 // ones, decides who leads first. Only at first, because clocks decide much else.
 constexpr int32_t kStrongDriftPpm = 400'000;
 
-void AddDrift(Scenario& scenario, uint32_t member, int32_t ppm, uint32_t for_ms) {
+constexpr uint32_t kOftenPpm = 300'000;
+constexpr int32_t kDriftFactor = 4;
+
+uint32_t Often(uint32_t ppm) { return ppm == 0 ? 0 : std::max(ppm, kOftenPpm); }
+
+void ScaleLaw(Law& law, uint64_t factor) {
+  law.set_min_us(law.min_us() * factor);
+  law.set_max_us(law.max_us() * factor);
+}
+
+Episode& AddEpisode(Scenario& scenario) {
   uint32_t id = 0;
   for (const Episode& episode : scenario.episodes()) id = std::max(id, episode.id());
   Episode& episode = *scenario.add_episodes();
   episode.set_id(id + 1);
+  return episode;
+}
+
+void AddDrift(Scenario& scenario, uint32_t member, int32_t ppm, uint32_t for_ms) {
+  Episode& episode = AddEpisode(scenario);
   episode.set_for_ms(for_ms);
   episode.mutable_drift()->set_member(member);
   episode.mutable_drift()->set_drift_ppm(ppm);
 }
 
-// One client writes a key, another reads it, again and again. Reads are dense. Where writes are, a member that is slow never
-// has all of them: some failures take that, others the contrary.
-constexpr std::array<uint32_t, 2> kWritesEveryMs = {200, 20};
-constexpr uint32_t kReadsEveryMs = 20;
-constexpr int kFewLines = 8;  // of operations: as easy to read as a steady load
-
-Operation& AddSteady(Scenario& scenario, uint32_t id, uint32_t client, uint32_t every_ms) {
-  constexpr uint32_t kCallsMax = 5'000;
-  Operation& operation = *scenario.add_operations();
-  operation.set_id(id);
-  operation.set_client(client);
-  operation.set_every_ms(every_ms);
-  operation.set_times(std::clamp(scenario.chaos_ms() / every_ms, 1u, kCallsMax));
-  return operation;
+// Once somebody leads, `leader` does, and the rest of the plan waits for that.
+void AddTransfer(Scenario& scenario, uint32_t leader, uint32_t timeout_ms) {
+  const uint32_t at_ms = 3 * timeout_ms;
+  uint32_t first_ms = scenario.chaos_ms();
+  for (const Episode& episode : scenario.episodes()) first_ms = std::min(first_ms, episode.at_ms());
+  const uint32_t later_ms = at_ms + timeout_ms - std::min(first_ms, at_ms + timeout_ms);
+  for (Episode& episode : *scenario.mutable_episodes()) episode.set_at_ms(episode.at_ms() + later_ms);
+  for (Operation& operation : *scenario.mutable_operations()) operation.set_at_ms(operation.at_ms() + later_ms);
+  scenario.set_chaos_ms(scenario.chaos_ms() + later_ms);
+  Episode& episode = AddEpisode(scenario);
+  episode.set_at_ms(at_ms);
+  episode.mutable_transfer()->add_to(leader);
 }
 
-void SetSteadyLoad(Scenario& scenario, uint32_t writes_every_ms) {
-  scenario.clear_operations();
-  scenario.set_clients(std::max(scenario.clients(), 2u));
-  Operation& writes = AddSteady(scenario, 1, 1, writes_every_ms);
-  writes.mutable_put()->set_key("k0");
-  const uint32_t next_id = writes.id() + writes.times();
-  AddSteady(scenario, next_id, 2, kReadsEveryMs).mutable_range()->set_key("k0");
+// Every member's number becomes that of one `by` places further.
+void TurnMembers(Scenario& scenario, uint32_t by) {
+  const uint32_t members = MembersOf(scenario);
+  std::map<uint32_t, uint32_t> numbers;
+  for (uint32_t member = 1; member <= members; ++member) numbers[member] = (member - 1 + by) % members + 1;
+  RenumberMembers(scenario, numbers);
 }
 
-// Every client writes, all at the same time: some failures take many that wait together.
-void SetSteadyWrites(Scenario& scenario) {
-  const uint32_t every_ms = kWritesEveryMs[0];
-  scenario.clear_operations();
-  uint32_t id = 1;
-  for (uint32_t client = 1; client <= std::max(1u, scenario.clients()); ++client) {
-    Operation& writes = AddSteady(scenario, id, client, every_ms);
-    writes.mutable_put()->set_key("k0");
-    id += writes.times();
+// The plan `times` times in all; `turning`: each time its faults hit the next members.
+void Repeat(Scenario& scenario, uint32_t times, bool turning) {
+  const uint32_t period = scenario.chaos_ms() + 3 * ElectionTimeoutMs(scenario);
+  const auto calls = [](const Operation& operation) { return std::max(1u, operation.times()); };  // an id for each
+  Scenario once = scenario;
+  uint32_t operation_id = 0;
+  for (const Operation& operation : once.operations()) {
+    operation_id = std::max(operation_id, operation.id() + calls(operation) - 1);
   }
+  for (uint32_t time = 1; time < times; ++time) {
+    if (turning) TurnMembers(once, 1);
+    for (const Episode& episode : once.episodes()) {
+      Episode again = episode;
+      again.set_at_ms(episode.at_ms() + time * period);
+      Episode& added = AddEpisode(scenario);
+      again.set_id(added.id());
+      added = again;
+    }
+    for (const Operation& operation : once.operations()) {
+      Operation& again = *scenario.add_operations();
+      again = operation;
+      again.set_id(operation_id + 1);
+      again.set_at_ms(operation.at_ms() + time * period);
+      operation_id += calls(operation);
+    }
+  }
+  scenario.set_chaos_ms(scenario.chaos_ms() + (times - 1) * period);
+}
+
+// How often its faults may come in all, so that it is still read at a glance.
+uint32_t TimesThatStaySmall(const Scenario& scenario) {
+  constexpr uint64_t kTimesMax = 8;
+  const ScenarioSize size = SizeOf(scenario);
+  const auto episodes = static_cast<uint64_t>(scenario.episodes_size());
+  const uint64_t other_lines = size.fault_lines - episodes;
+  if (episodes == 0 || other_lines >= kSmallFaultLines) return 1;
+  uint64_t times = std::min(kTimesMax, (kSmallFaultLines - other_lines) / episodes);
+  if (size.operations > 0) times = std::min(times, kSmallOperations / 2 / size.operations);
+  return static_cast<uint32_t>(times);
 }
 
 }  // namespace
@@ -117,12 +159,14 @@ Edits NamedMembers(const Scenario& scenario, uint32_t) {
 Edits LastPart(const Scenario& scenario, uint32_t level) {
   constexpr uint32_t kElections = 3;  // in election timeouts, until somebody has been elected
   constexpr uint32_t kParts = 16;
+  constexpr uint32_t kLongLeads = 10;
   Edits edits;
   const uint32_t chaos = scenario.chaos_ms();
   const uint32_t lead = kElections * ElectionTimeoutMs(scenario);
   const uint32_t part = chaos / (kParts >> level);
   const uint32_t from = chaos - part;
-  if (from <= lead) return edits;
+  const bool short_one = chaos <= kLongLeads * lead && scenario.operations_size() <= kFewLines;
+  if (from <= lead || short_one) return edits;
   const uint32_t members = MembersOf(scenario);
   for (uint64_t more = 0; more < (kParts >> level); ++more) {
     for (uint32_t turn = 0; turn < members; ++turn) {
@@ -136,9 +180,7 @@ Edits LastPart(const Scenario& scenario, uint32_t level) {
           episode.set_at_ms(from);
         }
         MoveEarlier(candidate, from, from - lead);
-        std::map<uint32_t, uint32_t> numbers;
-        for (uint32_t member = 1; member <= members; ++member) numbers[member] = (member - 1 + turn) % members + 1;
-        RenumberMembers(candidate, numbers);
+        TurnMembers(candidate, turn);
         candidate.set_seed(candidate.seed() + more);
       });
     }
@@ -146,60 +188,15 @@ Edits LastPart(const Scenario& scenario, uint32_t level) {
   return edits;
 }
 
-// The last part under a load that has a call at every moment. A failure that takes a call at the right moment of it needs
-// no luck then, whatever else happens at other times; and hundreds of single calls, of which each that goes moves all that
-// come after it, become two lines.
-Edits LastPartOfSteadyLoad(const Scenario& scenario, uint32_t level) {
-  Edits edits;
-  if (scenario.operations_size() <= kFewLines) return edits;
-  for (const ShrinkEdit& last_part : LastPart(scenario, level)) {
-    for (const uint32_t every_ms : kWritesEveryMs) {
-      edits.push_back([last_part, every_ms](Scenario& candidate) {
-        const uint32_t before = candidate.chaos_ms();
-        last_part(candidate);
-        if (candidate.chaos_ms() != before) SetSteadyLoad(candidate, every_ms);
-      });
-    }
-  }
-  return edits;
-}
-
-Edits SteadyLoad(const Scenario& scenario, uint32_t) {
-  Edits edits;
-  if (scenario.operations_size() <= kFewLines) return edits;
-  for (const uint32_t every_ms : kWritesEveryMs) {
-    edits.push_back([every_ms](Scenario& candidate) {
-      if (candidate.operations_size() > kFewLines) SetSteadyLoad(candidate, every_ms);
-    });
-  }
-  edits.push_back([](Scenario& candidate) {
-    if (static_cast<uint32_t>(candidate.operations_size()) > std::max(1u, candidate.clients())) SetSteadyWrites(candidate);
-  });
-  return edits;
-}
-
-// A steady load in the place of a few calls that come at the right moment by luck, whoever leads or if a certain member
-// does.
-Edits SteadyAgain(const Scenario& scenario, uint32_t level) {
-  Edits edits;
-  if (scenario.operations_size() == 0 || scenario.operations_size() > kFewLines) return edits;
-  Edits leads = FirstLeader(scenario, level);
-  leads.insert(leads.begin(), [](Scenario&) {});
-  for (const ShrinkEdit& lead : leads) {
-    for (const uint32_t every_ms : kWritesEveryMs) {
-      edits.push_back([lead, every_ms](Scenario& candidate) {
-        lead(candidate);
-        SetSteadyLoad(candidate, every_ms);
-      });
-    }
-  }
-  return edits;
-}
-
+// By a transfer before everything else, or by the clocks.
 Edits FirstLeader(const Scenario& scenario, uint32_t) {
   Edits edits;
   const uint32_t members = MembersOf(scenario);
-  const uint32_t first_ms = ElectionTimeoutMs(scenario) * 3 / 2;
+  const uint32_t timeout_ms = ElectionTimeoutMs(scenario);
+  for (uint32_t leader = 1; leader <= members; ++leader) {
+    edits.push_back([leader, timeout_ms](Scenario& candidate) { AddTransfer(candidate, leader, timeout_ms); });
+  }
+  const uint32_t first_ms = timeout_ms * 3 / 2;
   for (const bool others_slow : {false, true}) {
     for (uint32_t leader = 1; leader <= members; ++leader) {
       edits.push_back([leader, members, others_slow, first_ms](Scenario& candidate) {
@@ -267,37 +264,86 @@ Edits WiderFaults(const Scenario& scenario, uint32_t) {
 }
 
 // All that is planned happens again and again, with time to recover between: what takes luck once may take none in many
-// tries.
-Edits Again(const Scenario& scenario, uint32_t) {
+// tries. Or each time to the next members, so that it hits whoever leads.
+Edits Again(const Scenario&, uint32_t) {
   Edits edits;
-  const uint32_t period = scenario.chaos_ms() + 3 * ElectionTimeoutMs(scenario);
-  for (const uint32_t times : {2u, 4u, 8u}) {
-    edits.push_back([times, period](Scenario& candidate) {
-      const Scenario once = candidate;
-      uint32_t episode_id = 0;
-      uint32_t operation_id = 0;
-      for (const Episode& episode : once.episodes()) episode_id = std::max(episode_id, episode.id());
-      const auto calls = [](const Operation& operation) { return std::max(1u, operation.times()); };  // an id for each
-      for (const Operation& operation : once.operations()) {
-        operation_id = std::max(operation_id, operation.id() + calls(operation) - 1);
-      }
-      for (uint32_t time = 1; time < times; ++time) {
-        for (const Episode& episode : once.episodes()) {
-          Episode& again = *candidate.add_episodes();
-          again = episode;
-          again.set_id(++episode_id);
-          again.set_at_ms(episode.at_ms() + time * period);
+  for (const bool turning : {false, true}) {
+    for (const uint32_t times : {2u, 4u, 8u}) {
+      edits.push_back([times, turning](Scenario& candidate) { Repeat(candidate, times, turning); });
+    }
+  }
+  return edits;
+}
+
+// What happens with some chance, happens often; clocks that drift, drift further. Each alone, then all.
+Edits StrongerChances(const Scenario&, uint32_t) {
+  const ShrinkEdit losses = [](Scenario& candidate) {
+    if (candidate.links().loss_ppm() != 0) candidate.mutable_links()->set_loss_ppm(Often(candidate.links().loss_ppm()));
+  };
+  const ShrinkEdit duplicates = [](Scenario& candidate) {
+    if (candidate.links().duplicate_ppm() != 0) candidate.mutable_links()->set_duplicate_ppm(Often(candidate.links().duplicate_ppm()));
+  };
+  const ShrinkEdit slow_calls = [](Scenario& candidate) {
+    for (Law* law : Laws(candidate)) {
+      if (law->kind() == Law::BIMODAL) law->set_slow_ppm(Often(law->slow_ppm()));
+    }
+  };
+  const ShrinkEdit drifts = [](Scenario& candidate) {
+    for (ClockSetting& clock : *candidate.mutable_clocks()) {
+      clock.set_drift_ppm(std::clamp(clock.drift_ppm() * kDriftFactor, -kStrongDriftPpm, kStrongDriftPpm));
+    }
+  };
+  return {losses, duplicates, slow_calls, drifts, [=](Scenario& candidate) {
+            for (const ShrinkEdit& edit : {losses, duplicates, slow_calls, drifts}) edit(candidate);
+          }};
+}
+
+// What takes time takes longer: a moment between two steps becomes a span that something else falls into. Each law
+// alone, then all.
+Edits SlowerLaws(const Scenario& scenario, uint32_t) {
+  Scenario copy = scenario;
+  const size_t count = Laws(copy).size();
+  Edits edits;
+  for (const uint64_t factor : {4u, 16u}) {
+    for (size_t which = 0; which <= count; ++which) {
+      edits.push_back([=](Scenario& candidate) {
+        const std::vector<Law*> laws = Laws(candidate);
+        for (size_t i = 0; i < laws.size(); ++i) {
+          if (which == i || which == count) ScaleLaw(*laws[i], factor);
         }
-        for (const Operation& operation : once.operations()) {
-          Operation& again = *candidate.add_operations();
-          again = operation;
-          again.set_id(operation_id + 1);
-          again.set_at_ms(operation.at_ms() + time * period);
-          operation_id += calls(operation);
+      });
+    }
+  }
+  return edits;
+}
+
+// Several of these at once, where no one of them helps alone: whom it hits, how often, how long steps and faults take,
+// and chances are each a part of the luck. What was not needed, reductions take away again.
+Edits Harder(const Scenario& scenario, uint32_t level) {
+  const uint32_t timeout_ms = ElectionTimeoutMs(scenario);
+  const ShrinkEdit strong = StrongerChances(scenario, level).back();
+  Edits whom = {[](Scenario&) {}};
+  const uint32_t most = TimesThatStaySmall(scenario);
+  for (const uint32_t times : {most, most / 2}) {
+    if (times > 1) whom.push_back([times](Scenario& candidate) { Repeat(candidate, times, true); });
+  }
+  for (uint32_t leader = 1; leader <= MembersOf(scenario); ++leader) {
+    whom.push_back([leader, timeout_ms](Scenario& candidate) { AddTransfer(candidate, leader, timeout_ms); });
+  }
+  Edits edits;
+  for (const uint64_t slow : {1u, 4u, 16u}) {
+    for (const uint32_t longer : {1u, 2u}) {
+      for (const bool stronger : {true, false}) {
+        for (const ShrinkEdit& hits : whom) {
+          edits.push_back([=](Scenario& candidate) {
+            for (Law* law : Laws(candidate)) ScaleLaw(*law, slow);
+            for (Episode& episode : *candidate.mutable_episodes()) episode.set_for_ms(episode.for_ms() * longer);
+            if (stronger) strong(candidate);
+            hits(candidate);
+          });
         }
       }
-      candidate.set_chaos_ms(candidate.chaos_ms() + (times - 1) * period);
-    });
+    }
   }
   return edits;
 }

@@ -25,6 +25,7 @@ Edits Gaps(const Scenario& scenario, uint32_t level);
 Edits Lengths(const Scenario& scenario, uint32_t level);
 
 // shrink_details.cc: settings, numbers, and the parts of calls.
+inline constexpr uint32_t kRepetitionsLevels = 2;
 inline constexpr uint32_t kRoundingLevels = 3;
 inline constexpr uint32_t kValueLevels = 4;
 Edits Expected(const Scenario& scenario, uint32_t level);
@@ -39,19 +40,26 @@ Edits CallFields(const Scenario& scenario, uint32_t level);
 Edits OneKey(const Scenario& scenario, uint32_t level);
 Edits LargerValues(const Scenario& scenario, uint32_t level);
 
+// shrink_loads.cc: few lines of operations in the place of many.
+inline constexpr uint32_t kRepeatsLevels = 3;
+Edits LastPartOfSteadyLoad(const Scenario& scenario, uint32_t level);
+Edits SteadyLoad(const Scenario& scenario, uint32_t level);
+Edits SteadyAgain(const Scenario& scenario, uint32_t level);
+Edits Repeats(const Scenario& scenario, uint32_t level);
+
 // shrink_luck.cc: what takes other draws, or makes draws matter less.
 inline constexpr uint32_t kPartLevels = 4;
 // Each edit under `seeds` other base seeds.
 ShrinkPass Reseeded(const ShrinkPass& pass, uint64_t seeds);
 Edits NamedMembers(const Scenario& scenario, uint32_t level);
 Edits LastPart(const Scenario& scenario, uint32_t level);
-Edits LastPartOfSteadyLoad(const Scenario& scenario, uint32_t level);
-Edits SteadyLoad(const Scenario& scenario, uint32_t level);
-Edits SteadyAgain(const Scenario& scenario, uint32_t level);
 Edits FirstLeader(const Scenario& scenario, uint32_t level);
 Edits WiderFaults(const Scenario& scenario, uint32_t level);
 Edits Again(const Scenario& scenario, uint32_t level);
 Edits StrongDrifts(const Scenario& scenario, uint32_t level);
+Edits StrongerChances(const Scenario& scenario, uint32_t level);
+Edits SlowerLaws(const Scenario& scenario, uint32_t level);
+Edits Harder(const Scenario& scenario, uint32_t level);
 Edits Slower(const Scenario& scenario, uint32_t level);
 Edits LongerFaults(const Scenario& scenario, uint32_t level);
 

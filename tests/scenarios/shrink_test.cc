@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <functional>
+#include <map>
 #include <optional>
 #include <set>
 
@@ -227,6 +228,122 @@ TEST(ShrinkTest, LuckDoesNotMakeAScenarioLarge) {
   EXPECT_EQ(Shrink(from, MakeShrinkPasses(), {}, judge, listener).best.episodes_size(), 4);
 }
 
+TEST(ShrinkTest, FoldsTheCallsOfAClientIntoOneThatIsRepeated) {
+  Scenario from;
+  ASSERT_EQ(ParseScenarioText("format_version: 1 chaos_ms: 1000 clients: 2 "
+                              "operations { id: 1 client: 1 at_ms: 100 put { key: \"a\" } } "
+                              "operations { id: 2 client: 1 at_ms: 150 txn { } } "
+                              "operations { id: 3 client: 2 at_ms: 160 range { key: \"b\" } } "
+                              "operations { id: 4 client: 1 at_ms: 200 compact { } } "
+                              "operations { id: 5 client: 1 at_ms: 300 times: 2 every_ms: 50 put { key: \"c\" } } "
+                              "operations { id: 9 client: 1 at_ms: 400 delete { key: \"a\" } }", from), "");
+  const auto left = [&](uint32_t level, size_t which) {
+    Scenario candidate = from;
+    Repeats(from, level).at(which)(candidate);
+    EXPECT_EQ(CheckScenario(candidate), "");
+    std::vector<std::string> lines;
+    for (const Operation& operation : candidate.operations()) lines.push_back(operation.ShortDebugString());
+    return lines;
+  };
+  const std::string read = "id: 3 client: 2 at_ms: 160 range { key: \"b\" }";
+  const std::string compaction = "id: 4 client: 1 at_ms: 200 compact { }";
+  // All five writes, before the compaction that follows the first; the ids are new.
+  const std::vector<std::string> all = {"id: 10 client: 1 at_ms: 100 put { key: \"a\" } times: 5 every_ms: 25", read, compaction};
+  EXPECT_EQ(left(0, 0), all);
+  EXPECT_EQ(left(1, 0), all);
+  // What a compaction parts stays apart.
+  EXPECT_EQ(left(2, 0), (std::vector<std::string>{"id: 10 client: 1 at_ms: 100 put { key: \"a\" } times: 2 every_ms: 50", read, compaction,
+                                                  from.operations(4).ShortDebugString(), from.operations(5).ShortDebugString()}));
+  // And four times as often.
+  EXPECT_EQ(left(1, 1)[0], "id: 10 client: 1 at_ms: 100 put { key: \"a\" } times: 20 every_ms: 5");
+}
+
+TEST(ShrinkTest, KeepsWhatCannotBeRepeatedBesideRepeatedCalls) {
+  // Ten writes in this order, a compaction, a hash: no write can go, and a steady load has neither of the others.
+  const auto fails = [](const Scenario& scenario) {
+    uint64_t writes = 0;
+    bool compacted = false;
+    for (const Operation& operation : scenario.operations()) {
+      if (operation.has_put() || operation.has_txn()) writes += std::max(1u, operation.times());
+      if (operation.has_compact()) compacted = writes >= 10;
+      if (operation.has_hash_kv() && compacted) return true;
+    }
+    return false;
+  };
+  Scenario from;
+  ASSERT_EQ(ParseScenarioText("format_version: 1 chaos_ms: 1000", from), "");
+  for (uint32_t id = 1; id <= 14; ++id) {
+    Operation& operation = *from.add_operations();
+    operation.set_id(id);
+    operation.set_client(1);
+    operation.set_at_ms(10 * id);
+    if (id <= 12) operation.mutable_put()->set_key("k" + std::to_string(id));
+    if (id == 13) operation.mutable_compact();
+    if (id == 14) operation.mutable_hash_kv();
+  }
+  RuleJudge judge(fails);
+  KeepAll listener;
+  const ShrinkResult result = Shrink(from, MakeShrinkPasses(), {}, judge, listener);
+  EXPECT_EQ(result.best.operations_size(), 3) << ScenarioText(result.best);
+  EXPECT_EQ(CallsOf(result.best), 12u);
+}
+
+TEST(ShrinkTest, PutsFewReadersInThePlaceOfMany) {
+  // Two that read at the same moment.
+  const auto fails = [](const Scenario& scenario) {
+    std::map<uint64_t, std::set<uint32_t>> readers;  // by time
+    for (const Operation& operation : scenario.operations()) {
+      if (operation.has_range() && operation.times() > 5) readers[operation.at_ms()].insert(operation.client());
+    }
+    return scenario.operations_size() > 12 || std::ranges::any_of(readers, [](const auto& entry) { return entry.second.size() >= 2; });
+  };
+  ASSERT_GE(Swarm().clients(), 2u);
+  EXPECT_EQ(ShrinkBy(fails).best.operations_size(), 2);
+}
+
+TEST(ShrinkTest, WhatTookNothingRestsUntilTheOthersAreDone) {
+  // One pass takes an operation a round, another nothing at all.
+  uint64_t idle_rounds = 0;
+  const ShrinkPass one{"one", 1, [](const Scenario& scenario, uint32_t) {
+                         Edits edits;
+                         if (scenario.operations_size() == 0) return edits;
+                         const uint32_t id = scenario.operations(0).id();
+                         edits.push_back([id](Scenario& candidate) { RemoveOperations(candidate, {id}); });
+                         return edits;
+                       }};
+  const ShrinkPass idle{"idle", 1, [&](const Scenario&, uint32_t) {
+                          ++idle_rounds;
+                          return Edits{[](Scenario& candidate) { candidate.clear_episodes(); }};
+                        }};
+  RuleJudge judge([](const Scenario& scenario) { return scenario.episodes_size() > 0 && scenario.operations_size() >= 20; });
+  KeepAll listener;
+  const ShrinkPasses passes = {.reductions = {one, idle}, .second_chances = {}, .hardenings = {}};
+  const ShrinkResult result = Shrink(Swarm(), passes, {}, judge, listener);
+  EXPECT_TRUE(result.minimal);
+  EXPECT_EQ(result.best.operations_size(), 20);
+  EXPECT_EQ(idle_rounds, 2u);  // the first and the last
+}
+
+TEST(ShrinkTest, ARestedPassIsTriedOnTheResultOfTheOthers) {
+  // The episodes can go only once few operations are left.
+  const auto fails = [](const Scenario& scenario) {
+    return scenario.operations_size() >= 20 && (scenario.episodes_size() > 0 || scenario.operations_size() == 20);
+  };
+  const ShrinkPass one{"one", 1, [](const Scenario& scenario, uint32_t) {
+                         const uint32_t id = scenario.operations_size() > 0 ? scenario.operations(0).id() : 0;
+                         return Edits{[id](Scenario& candidate) { RemoveOperations(candidate, {id}); }};
+                       }};
+  const ShrinkPass episodes{"episodes", 1, [](const Scenario&, uint32_t) {
+                              return Edits{[](Scenario& candidate) { candidate.clear_episodes(); }};
+                            }};
+  RuleJudge judge(fails);
+  KeepAll listener;
+  const ShrinkPasses passes = {.reductions = {episodes, one}, .second_chances = {}, .hardenings = {}};
+  const ShrinkResult result = Shrink(Swarm(), passes, {}, judge, listener);
+  EXPECT_EQ(result.best.operations_size(), 20);
+  EXPECT_EQ(result.best.episodes_size(), 0);
+}
+
 TEST(ShrinkTest, CallsOfARepeatedOperationGoWithTheirTime) {
   const auto repeated = [](const std::string& calls) {
     Scenario scenario;
@@ -278,6 +395,63 @@ TEST(ShrinkTest, HardensAFailureOfFewSeeds) {
   const ShrinkResult result = Shrink(from, MakeShrinkPasses(), {}, judge, listener);
   EXPECT_EQ(result.progress.others, kOtherSeedsWanted);
   EXPECT_EQ(result.best.episodes_size(), 1) << ScenarioText(result.best);
+}
+
+// What hardening makes of `text` when the rule is as lucky as `others` says.
+ShrinkResult Hardened(const std::string& text, const std::function<uint32_t(const Scenario&)>& others) {
+  Scenario from;
+  EXPECT_EQ(ParseScenarioText(text, from), "");
+  RuleJudge judge([](const Scenario&) { return true; });
+  judge.others = others;
+  KeepAll listener;
+  ShrinkPasses passes = MakeShrinkPasses();
+  passes.reductions.clear();
+  passes.second_chances.clear();
+  return Shrink(from, passes, {}, judge, listener);
+}
+
+TEST(ShrinkTest, HardensByChancesThatAreThere) {
+  const auto others = [](const Scenario& scenario) { return scenario.links().loss_ppm() >= 200'000 ? kOtherSeedsWanted : 0; };
+  EXPECT_EQ(Hardened("format_version: 1 chaos_ms: 1000 links { loss_ppm: 5 }", others).progress.others, kOtherSeedsWanted);
+  // A fault that was not there would be a line more.
+  EXPECT_EQ(Hardened("format_version: 1 chaos_ms: 1000 links { duplicate_ppm: 5 }", others).progress.others, 0u);
+}
+
+TEST(ShrinkTest, HardensByWhatTakesLonger) {
+  const auto others = [](const Scenario& scenario) { return scenario.disks().sync().min_us() >= 10'000 ? kOtherSeedsWanted : 0; };
+  EXPECT_EQ(Hardened("format_version: 1 chaos_ms: 1000 disks { sync { min_us: 1000 max_us: 2000 } }", others).progress.others,
+            kOtherSeedsWanted);
+}
+
+TEST(ShrinkTest, HardensByATransferThatSettlesWhoLeads) {
+  const ShrinkResult result = Hardened(
+      "format_version: 1 members: 3 chaos_ms: 1000 episodes { id: 4 at_ms: 500 pause { members: [2] } } "
+      "operations { id: 1 client: 1 at_ms: 600 put { key: \"a\" } }",
+      [](const Scenario& scenario) {
+        const bool led = scenario.episodes_size() == 2 && scenario.episodes(1).transfer().to_size() == 1;
+        return led && scenario.episodes(1).transfer().to(0) == 2 && scenario.operations(0).times() == 0 ? kOtherSeedsWanted : 0;
+      });
+  // All that was planned keeps its order behind it.
+  EXPECT_EQ(result.best.episodes(1).at_ms(), 3'000u);
+  EXPECT_EQ(result.best.episodes(0).at_ms(), 4'000u);
+  EXPECT_EQ(result.best.operations(0).at_ms(), 4'100u);
+  EXPECT_EQ(result.best.chaos_ms(), 4'500u);
+}
+
+TEST(ShrinkTest, HardensBySeveralMeansAtOnce) {
+  // Each member in turn, over slow links; neither alone.
+  const ShrinkResult result = Hardened(
+      "format_version: 1 members: 3 chaos_ms: 1000 links { delay { min_us: 500 max_us: 500 } } "
+      "episodes { id: 1 at_ms: 500 for_ms: 100 pause { members: [2] } }",
+      [](const Scenario& scenario) {
+        std::set<uint32_t> hit;
+        for (const Episode& episode : scenario.episodes()) {
+          if (episode.pause().members_size() == 1) hit.insert(episode.pause().members(0));
+        }
+        return hit.size() == 3 && scenario.links().delay().min_us() >= 1'000 ? kOtherSeedsWanted : 0;
+      });
+  EXPECT_EQ(result.progress.others, kOtherSeedsWanted);
+  EXPECT_LE(SizeOf(result.best).fault_lines, kSmallFaultLines);
 }
 
 TEST(ShrinkTest, HardensNoFurtherThanWanted) {
