@@ -112,6 +112,40 @@ Edits Repetitions(const Scenario& scenario, uint32_t level) {
   return edits;
 }
 
+// Fixed moments in the place of those that wait for a leader.
+Edits Moments(const Scenario& scenario, uint32_t) {
+  Edits edits;
+  for (const Episode& episode : scenario.episodes()) {
+    const auto change = [&](auto to) {
+      edits.push_back([id = episode.id(), to](Scenario& candidate) {
+        for (Episode& changed : *candidate.mutable_episodes()) {
+          if (changed.id() == id) to(changed);
+        }
+      });
+    };
+    if (episode.until_new_leader()) change([](Episode& changed) { changed.clear_until_new_leader(); });
+    if (episode.at_new_leader()) change([](Episode& changed) { changed.clear_at_new_leader(); });
+  }
+  if (scenario.operations_size() > kOperationsToEditMax) return edits;
+  for (const Operation& operation : scenario.operations()) {
+    const auto change = [&](auto to) {
+      edits.push_back([id = operation.id(), to](Scenario& candidate) {
+        for (Operation& changed : *candidate.mutable_operations()) {
+          if (changed.id() == id) to(changed);
+        }
+      });
+    };
+    if (operation.later_ms() != 0) change([](Operation& changed) { changed.clear_later_ms(); });
+    if (operation.at_new_leader()) {
+      change([](Operation& changed) {
+        changed.clear_at_new_leader();
+        changed.clear_later_ms();
+      });
+    }
+  }
+  return edits;
+}
+
 Edits Wire(const Scenario&, uint32_t) {
   return {[](Scenario& scenario) {
     scenario.set_fidelity(DIRECT);

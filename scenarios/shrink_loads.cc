@@ -62,6 +62,7 @@ void SetCrowd(Scenario& scenario, uint32_t clients, uint32_t every_ms, bool read
 enum class CallKind : uint8_t { kWrite, kRead, kOther };
 
 CallKind KindOf(const Operation& operation) {
+  if (operation.at_new_leader()) return CallKind::kOther;  // its moment is a part of it
   switch (operation.call_case()) {
     case Operation::kPut:
     case Operation::kDelete:

@@ -210,6 +210,31 @@ Edits FirstLeader(const Scenario& scenario, uint32_t) {
   return edits;
 }
 
+// What must race with the first steps of a leader begins with them, whenever they come: one fault, or all calls at once
+// or one by one.
+Edits AtNewLeaders(const Scenario& scenario, uint32_t) {
+  Edits edits;
+  for (const Episode& episode : scenario.episodes()) {
+    edits.push_back([id = episode.id()](Scenario& candidate) {
+      for (Episode& changed : *candidate.mutable_episodes()) {
+        if (changed.id() == id) changed.set_at_new_leader(true);
+      }
+    });
+  }
+  if (scenario.operations_size() > kFewLines) return edits;
+  edits.push_back([](Scenario& candidate) {
+    for (Operation& changed : *candidate.mutable_operations()) changed.set_at_new_leader(true);
+  });
+  for (const Operation& operation : scenario.operations()) {
+    edits.push_back([id = operation.id()](Scenario& candidate) {
+      for (Operation& changed : *candidate.mutable_operations()) {
+        if (changed.id() == id) changed.set_at_new_leader(true);
+      }
+    });
+  }
+  return edits;
+}
+
 // More time between the steps of the plan, and for its faults.
 Edits Slower(const Scenario&, uint32_t) {
   Edits edits;

@@ -37,6 +37,7 @@ ShrinkPasses MakeShrinkPasses() {
       {"members of faults", 1, Groups},
       {"idle spans", 1, Gaps},
       {"lengths of faults", 1, Lengths},
+      {"moments", 1, Moments},
       {"options of calls", 2, CallFields},
       {"reads of one key", 1, OneKey},
   };
@@ -57,6 +58,7 @@ ShrinkPasses MakeShrinkPasses() {
       {"slower laws", 1, SlowerLaws},
       {"a steady load again", 1, SteadyAgain},
       {"who leads first", 1, FirstLeader},
+      {"at new leaders", 1, AtNewLeaders},
       {"more time", 1, Slower},
       {"longer faults", 1, LongerFaults},
       {"drifts", 1, StrongDrifts},
@@ -67,6 +69,7 @@ ShrinkPasses MakeShrinkPasses() {
       Reseeded(ShrinkPass{"slower laws", 1, SlowerLaws}, kHardeningSeeds),
       Reseeded(ShrinkPass{"a steady load again", 1, SteadyAgain}, kHardeningSeeds),
       Reseeded(ShrinkPass{"who leads first", 1, FirstLeader}, kHardeningSeeds),
+      Reseeded(ShrinkPass{"at new leaders", 1, AtNewLeaders}, kHardeningSeeds),
       Reseeded(ShrinkPass{"more time", 1, Slower}, kHardeningSeeds),
       Reseeded(ShrinkPass{"longer faults", 1, LongerFaults}, kHardeningSeeds),
       Reseeded(ShrinkPass{"drifts", 1, StrongDrifts}, kHardeningSeeds),

@@ -438,6 +438,27 @@ TEST(ShrinkTest, HardensByATransferThatSettlesWhoLeads) {
   EXPECT_EQ(result.best.chaos_ms(), 4'500u);
 }
 
+TEST(ShrinkTest, HardensByMomentsThatWaitForALeader) {
+  const std::string text = "format_version: 1 chaos_ms: 1000 episodes { id: 1 at_ms: 500 blackout {} } "
+                           "operations { id: 1 client: 1 at_ms: 600 put { key: \"a\" } }";
+  const auto fault = [](const Scenario& scenario) { return scenario.episodes(0).at_new_leader() ? kOtherSeedsWanted : 0; };
+  EXPECT_EQ(Hardened(text, fault).progress.others, kOtherSeedsWanted);
+  const auto call = [](const Scenario& scenario) { return scenario.operations(0).at_new_leader() ? kOtherSeedsWanted : 0; };
+  EXPECT_EQ(Hardened(text, call).progress.others, kOtherSeedsWanted);
+}
+
+TEST(ShrinkTest, WaitsForNoLeaderWithoutNeed) {
+  Scenario from;
+  ASSERT_EQ(ParseScenarioText("format_version: 1 members: 3 chaos_ms: 1000 "
+                              "episodes { id: 1 at_new_leader: true for_ms: 50 until_new_leader: true pause { members: 1 } } "
+                              "operations { id: 1 client: 1 at_new_leader: true later_ms: 5 put { key: \"a\" } }", from), "");
+  RuleJudge judge([](const Scenario& scenario) { return scenario.episodes_size() == 1 && scenario.operations_size() == 1; });
+  KeepAll listener;
+  const Scenario best = Shrink(from, MakeShrinkPasses(), {}, judge, listener).best;
+  EXPECT_FALSE(best.episodes(0).at_new_leader() || best.episodes(0).until_new_leader());
+  EXPECT_FALSE(best.operations(0).at_new_leader() || best.operations(0).later_ms() != 0);
+}
+
 TEST(ShrinkTest, HardensBySeveralMeansAtOnce) {
   // Each member in turn, over slow links; neither alone.
   const ShrinkResult result = Hardened(
